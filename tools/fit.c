@@ -26,6 +26,9 @@ static const struct tune_option my_options[] = {
      "fits on"},
     {"gpu-memory", TUNE_JOINED(TUNE_STRING), &my.memory, NULL, "", "",
      "memory of any other GPU, as CUDA shows it: 24GiB, 24GB or 24564MiB; several with commas"},
+    {"price", TUNE_STRING, &my.price, NULL, "", "",
+     "file with prices of GPUs per hour. CSV: a column gpu, and one such as usd_per_hour. JSON or YAML: "
+     "names and prices. Adds the price, and the cost of a million tokens"},
     {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
      "table is for people. csv and json also have the command of a recipe, and sizes in bytes"},
     {"json", TUNE_BOOL, &my.json, "false", "", "", "the same as --output-format json"},
@@ -82,6 +85,8 @@ static int fit(void)
     if (count == 0 && !my.tune.model)
         return tune_error_usage("which model, or which GPU? --model NAME says which GPUs it fits on (--list-models prints the names); "
                                 "--gpu NAME (--gpu list) or --gpu-memory 24GiB says what fits on that GPU");
+    if (count > 0 && my.price)
+        return tune_error_usage("--price is for the list of all GPUs: leave out --gpu and --gpu-memory, or --price");
     TRY(count ? fit_on_gpus(&my, gpus, count) : fit_choose(&my));
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
 }

@@ -95,8 +95,36 @@ is "it says what is float32" eval '"$fit" --model smollm2-135m --width 200 >out 
 is "tokens/s is called an estimate" eval 'tr -s "\n# " " " <out | grep -qF "~tokens/s: an estimate, nothing was measured. A step takes FLOPs / (0.5 x the data sheet" && [ "$(of speed l4 all.json)" = estimate ]'
 is "... in float32 there is none" eval '"$fit" --model smollm2-135m --dtype float32 --method full >out && grep -q "tokens/s is estimated for --dtype bfloat16 only" out && ! grep -q " ~[0-9]" out'
 is "of two names of an option, the last one counts" eval '"$fit" --model llama3-8b --method qlora --batch 1 --batch-size 2 --max-length 1 --length 2048 --json >last.json && cmp all.json last.json'
-is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
+is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,price_per_hour,cost_per_million_tokens,currency,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
 is "... on named GPUs, too" eval '"$fit" --gpu l4,h200 --model smollm2-135m --method full --output-format csv >two.csv && [ "$(cut -d, -f1 two.csv | tr "\n" " ")" = "gpu l4 h200 " ]'
+
+# ---- prices ----
+printf 'gpu_model,usd_per_hour,watts\nNVIDIA-A100-80GB-PCIe,1.89,300\nH100,3.29,700\nl4,0.71,72\n"MI300X",3,750\n' >prices.csv
+priced() { "$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --price "$@"; }
+is "prices: per hour, and a million tokens at the estimate" eval 'priced prices.csv --json >priced.json && awk "BEGIN { want = 3.29 / 3600 / $(of tokens_per_second h100-80gb priced.json) * 1e6; got = $(sed -n "/h100-80gb/,/currency/s/.*cost_per_million_tokens\":[^0-9]*\([0-9.]*\),/\1/p" priced.json); print want, got; exit !(got > 0 && (got - want) ^ 2 < (0.001 * want) ^ 2) }" && [ "$(of currency l4 priced.json)" = USD ] && ! of cost_per_million_tokens l40 priced.json'
+is "... in the table, with what was left out, and the cheapest" eval 'priced prices.csv --width 100 >out && grep -qE "^l4 .* 0.71 +0.1[0-9]+" out && grep -qE "^a100-80gb-pcie .* 1.89 " out && grep -qx "# prices.csv: 1 row names no known GPU, and is left out: MI300X. --gpu list prints the names." out && grep -qx "# prices.csv: columns left out: watts." out && tr -s "\n# " " " <out | grep -qE "Cheapest by the hour: l4, 0.71 USD. Cheapest by the token, with the estimate: h100-80gb, 0.0[0-9]+ USD for a million. .* Without a price: rtx-3080-10gb, .*, b200. $"'
+is "... it fits 80 columns, names whole" eval 'priced prices.csv --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ] && grep -q "^a100-80gb-pcie " out'
+is "... programs read on stderr what was left out" eval 'priced prices.csv --output-format csv 2>err >out && grep -qx "fit: prices.csv: 1 of 4 rows name no known GPU, and are left out: MI300X" err'
+printf '{"l4": 0.71, "h100-80gb": 3.29, "NVIDIA A100 80GB PCIe": 1.89}' >prices.json
+printf 'l4: 0.71\nh100: 3.29\na100-80gb-pcie: 1.89\n' >prices.yaml
+is "prices in JSON and YAML are the same" eval 'priced prices.json --width 100 >a && priced prices.yaml --width 100 >b && priced prices.csv --width 100 >c && for f in a b c; do grep -E "^[a-z]" $f >$f.rows; done && cmp a.rows b.rows && cmp a.rows c.rows'
+bad() { printf "$2" >bad.$1; refused "a broken file of prices: $3" 2 "$3" "$fit" --model smollm2-135m --price bad.$1; }
+bad csv '' "bad.csv is empty"
+bad csv 'name,price\nl4,1\n' "bad.csv: the heading has no column gpu; expected gpu,usd_per_hour"
+bad csv 'gpu,price\nl4,1\n' "bad.csv: the heading has no column that ends in per_hour"
+bad csv 'gpu,usd_per_hour,eur_per_hour\nl4,1,1\n' "bad.csv: two columns of the heading are prices per hour"
+bad csv 'gpu,usd_per_hour\nl4,cheap\n' "bad.csv:2: the price of l4: expected a number per hour"
+bad csv 'gpu,usd_per_hour\nl4,1 USD\n' "bad.csv:2: the price of l4: expected a number per hour"
+bad csv 'gpu,usd_per_hour\nl4,-1\n' "bad.csv:2: the price of l4: expected a number per hour"
+bad csv 'gpu,usd_per_hour\nl4,nan\n' "bad.csv:2: the price of l4: expected a number per hour"
+bad csv 'gpu,usd_per_hour\nl4,1\nh100,2\nL4 24GB,3\n' "bad.csv:4: L4 24GB is l4, whose price line 2 has, too"
+bad csv 'gpu,usd_per_hour\nl4\n' "bad.csv:2: this row has 1 value, but the heading has 2"
+bad csv 'gpu,usd_per_hour\n' "bad.csv has no prices"
+bad json '[1]' "bad.json:1:1: expected a map from names of GPUs to prices per hour"
+bad json '{"l4": [1]}' "bad.json:1: the price of l4: expected a number per hour"
+bad yaml 'l4: {}\n' "bad.yaml:1: the price of l4: expected a number per hour"
+refused "a file of prices that is not there" 1 "none.csv" "$fit" --model smollm2-135m --price none.csv
+refused "prices with one GPU" 2 "--price is for the list of all GPUs" "$fit" --gpu l4 --model smollm2-135m --price prices.csv
 
 # ---- what is wrong ----
 refused "neither a model nor a GPU is named" 2 "which model, or which GPU?" "$fit"

@@ -18,6 +18,7 @@ mkdir build && ln -s "$BUILD"/* build && ln -s "$here/recipes" "$here/tools" "$h
 tiny models/SmolLM2-135M 1 --max-positions 512 >/dev/null && cp "$here/datasets/stories.jsonl" my.jsonl || exit 1
 cp my.jsonl stories.jsonl
 printf 'One day\n\nThe dog\n' >prompts.txt
+printf 'gpu,usd_per_hour\nl4,0.71\n' >prices.csv
 printf 'text\nWater is wet.\nFire is hot.\n' >facts.csv
 echo '{"prompt": "Name a colour.", "chosen": " Red.", "rejected": " Seven."}' >pairs.jsonl
 printf '{"prompt": "Name a colour.", "completion": " Red.", "label": true}\n{"prompt": "Add.", "completion": " No.", "label": false}\n' >judged.jsonl

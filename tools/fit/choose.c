@@ -13,6 +13,7 @@
 /* What the table says of the run on one GPU. */
 struct choice {
     struct fit_run run;
+    double hour, million; /* price per hour; cost of a million tokens. NaN: unknown */
     struct tune_memory_plan plan;
     char old[128], advice[512];
     int most, longest;
@@ -21,9 +22,15 @@ struct choice {
 };
 
 /* The best of a table. */
-struct best {
-    char smallest[64], fastest[64];
-    double memory, speed;
+struct best_gpus {
+    char smallest[64], fastest[64], by_hour[64], by_token[64];
+    double memory, speed, hour, million;
+};
+
+/* What a table is made for. prices NULL: none. */
+struct asked {
+    const struct fit_flags *my;
+    const struct fit_prices *prices;
 };
 
 static bool for_people(const struct fit_flags *my)
@@ -41,7 +48,7 @@ static double speed_of(const struct fit_run *r, const struct tune_memory_plan *p
     return speed > 0 ? speed : NAN;
 }
 
-static int make_choice(struct choice *c)
+static int make_choice(struct choice *c, const struct fit_prices *prices)
 {
     const struct fit_run *r = &c->run;
     int batch = r->my->tune.loader.batch_size;
@@ -54,16 +61,18 @@ static int make_choice(struct choice *c)
     if (c->most < 0 || c->longest < 0)
         return -1;
     c->speed = c->fits ? speed_of(r, &c->plan) : NAN;
+    c->hour = prices ? fit_price_of(prices, r->gpu->known) : NAN;
+    c->million = c->hour / 3600 / c->speed * 1e6;
     return c->fits || *c->old ? 0 : fit_advice(r, c->advice, sizeof c->advice);
 }
 
 /* ---- the table ---- */
 
-static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s", "why not"};
+static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s", "per hour", "per Mtok", "why not"};
 static const char *const program_columns[] = {
-    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "why_not", "fits_with",
+    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "price_per_hour", "cost_per_million_tokens", "currency", "why_not", "fits_with",
     "model", "method", "command"};
-enum { PEOPLE = sizeof people_columns / sizeof *people_columns, WHY = 7, PROGRAM = sizeof program_columns / sizeof *program_columns };
+enum { PEOPLE = sizeof people_columns / sizeof *people_columns, PRICE = 7, PRICES = 2, PROGRAM = sizeof program_columns / sizeof *program_columns };
 
 /* People get both in one cell. */
 static void put_reason(struct tune_table *t, const struct choice *c, bool people)
@@ -92,7 +101,17 @@ static void put_speed(struct tune_table *t, double speed)
         tune_table_shown(t, speed, text);
 }
 
-static void add_row(struct tune_table *t, const struct choice *c)
+static void put_price(struct tune_table *t, const struct choice *c, const struct fit_prices *prices, bool people)
+{
+    if (people && !prices)
+        return;
+    tune_table_number(t, c->hour, "%.2f");
+    tune_table_number(t, c->million, "%.3g");
+    if (!people)
+        tune_table_text(t, isnan(c->hour) ? "" : prices->currency);
+}
+
+static void add_row(struct tune_table *t, const struct choice *c, const struct fit_prices *prices)
 {
     const struct fit_run *r = &c->run;
     char command[1024];
@@ -105,7 +124,7 @@ static void add_row(struct tune_table *t, const struct choice *c)
         tune_table_number(t, (double)TUNE_CUDA_CONTEXT, "%.0f");
     }
     fit_put_bytes(t, c->plan.device);
-    tune_table_text(t, *c->old ? "too old" : c->fits ? "yes" : "no");
+    tune_table_text(t, *c->old ? people ? "old" : "too old" : c->fits ? "yes" : "no");
     fit_put_most(t, c->most);
     fit_put_most(t, c->longest);
     if (people)
@@ -114,6 +133,7 @@ static void add_row(struct tune_table *t, const struct choice *c)
         tune_table_number(t, c->speed, "%.0f");
         tune_table_text(t, isnan(c->speed) ? "" : "estimate");
     }
+    put_price(t, c, prices, people);
     put_reason(t, c, people);
     if (people)
         return;
@@ -122,7 +142,7 @@ static void add_row(struct tune_table *t, const struct choice *c)
     tune_table_text(t, fit_command(r, r->my->tune.loader.batch_size, r->length, command, sizeof command));
 }
 
-static void count_best(struct best *best, const struct choice *c)
+static void count_best(struct best_gpus *best, const struct choice *c)
 {
     if (!c->fits)
         return;
@@ -134,11 +154,20 @@ static void count_best(struct best *best, const struct choice *c)
         snprintf(best->fastest, sizeof best->fastest, "%s", c->run.gpu->name);
         best->speed = c->speed;
     }
+    if (!isnan(c->hour) && (!*best->by_hour || c->hour < best->hour)) {
+        snprintf(best->by_hour, sizeof best->by_hour, "%s", c->run.gpu->name);
+        best->hour = c->hour;
+    }
+    if (!isnan(c->million) && (!*best->by_token || c->million < best->million)) {
+        snprintf(best->by_token, sizeof best->by_token, "%s", c->run.gpu->name);
+        best->million = c->million;
+    }
 }
 
 /* All GPUs with one method. */
-static int add_method(struct tune_table *t, const struct fit_flags *my, int method, struct best *best)
+static int add_method(struct tune_table *t, const struct asked *a, int method, struct best_gpus *best)
 {
+    const struct fit_flags *my = a->my;
     struct fit_gpu gpus[MOST_GPUS];
     int count = fit_gpus_all(gpus), code = 0;
     for (int i = 0; i < count && code == 0; i++) {
@@ -147,9 +176,9 @@ static int add_method(struct tune_table *t, const struct fit_flags *my, int meth
         code = fit_open(&c.run, my, my->tune.model, &gpus[i], &config);
         c.run.method = method;
         if (code == 0)
-            code = make_choice(&c);
+            code = make_choice(&c, a->prices);
         if (code == 0) {
-            add_row(t, &c);
+            add_row(t, &c, a->prices);
             count_best(best, &c);
         }
         tune_device_close(c.run.dev);
@@ -191,7 +220,19 @@ static void print_heading(const struct fit_flags *my, int method, int length, in
         print_note(width, "Rows are no longer than the model's context, %d.", length);
 }
 
-static void print_best(const struct best *best, int width)
+static void print_cheapest(const struct best_gpus *best, const struct fit_prices *prices, int width)
+{
+    const char *space = *prices->currency ? " " : "";
+    if (!*best->by_hour)
+        print_note(width, "%s has no price of a GPU that it fits on.", prices->path);
+    else if (!*best->by_token)
+        print_note(width, "Cheapest by the hour: %s, %.2f%s%s.", best->by_hour, best->hour, space, prices->currency);
+    else
+        print_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, with the estimate: %s, %.3g%s%s for a million.",
+                   best->by_hour, best->hour, space, prices->currency, best->by_token, best->million, space, prices->currency);
+}
+
+static void print_best(const struct best_gpus *best, int width)
 {
     if (!*best->smallest)
         print_note(width, "It fits on none of them.");
@@ -199,6 +240,26 @@ static void print_best(const struct best *best, int width)
         print_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by the estimate: %s.", best->smallest, best->memory, best->fastest);
     else
         print_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
+}
+
+/* What was left out of the file of prices, and which GPUs have no price. */
+static void print_left_out(const struct fit_prices *prices, int width)
+{
+    char none[512] = "";
+    int count, n = 0;
+    const struct tune_known_gpu *gpus = tune_known_gpus(&count);
+    for (int i = 0; i < count; i++)
+        if (prices->lines[i] == 0)
+            tune_append(none, sizeof none, "%s%s", n++ ? ", " : "", gpus[i].name);
+    print_note(width, "per hour: the price in %s%s%s. per Mtok: what a million tokens cost at tokens/s.", prices->path,
+               *prices->currency ? ", in " : "", prices->currency);
+    if (prices->unknown_count > 0)
+        print_note(width, "%s: %d row%s no known GPU, and %s left out: %s. --gpu list prints the names.", prices->path, prices->unknown_count,
+                   prices->unknown_count == 1 ? " names" : "s name", prices->unknown_count == 1 ? "is" : "are", prices->unknown);
+    if (*prices->left)
+        print_note(width, "%s: columns left out: %s.", prices->path, prices->left);
+    if (n > 0)
+        print_note(width, "Without a price: %s.", none);
 }
 
 static void print_legend(const struct fit_flags *my, int width)
@@ -217,23 +278,33 @@ static void print_legend(const struct fit_flags *my, int width)
 
 /* ---- all of it ---- */
 
-static struct tune_table *new_table(bool people)
+static struct tune_table *new_table(const struct asked *a)
 {
-    struct tune_table *t = people ? tune_table_new(people_columns, PEOPLE) : tune_table_new(program_columns, PROGRAM);
-    if (t && people)
-        tune_table_below(t, WHY);
+    const char *names[PEOPLE];
+    int n = 0;
+    if (!for_people(a->my))
+        return tune_table_new(program_columns, PROGRAM);
+    for (int i = 0; i < PEOPLE; i++)
+        if (a->prices || i < PRICE || i >= PRICE + PRICES)
+            names[n++] = people_columns[i];
+    struct tune_table *t = tune_table_new(names, n);
+    if (t) {
+        tune_table_keys(t, 1);
+        tune_table_below(t, n - 1);
+    }
     return t;
 }
 
-static int print_method(const struct fit_flags *my, int method, bool first, int width, int notes)
+static int print_method(const struct asked *a, int method, bool first, int width, int notes)
 {
-    struct tune_table *t = new_table(true);
-    struct best best = {0};
+    const struct fit_flags *my = a->my;
+    struct tune_table *t = new_table(a);
+    struct best_gpus best = {0};
     struct tune_model_config config;
     char folder[TUNE_PATH_MAX];
     struct tune_flags f = my->tune;
     f.data.max_length = 1;
-    int code = t ? add_method(t, my, method, &best) : -1;
+    int code = t ? add_method(t, a, method, &best) : -1;
     if (code == 0)
         code = tune_get_model_shape(&f, folder, &config) < 0 ? -1 : 0;
     if (code == 0) {
@@ -242,36 +313,52 @@ static int print_method(const struct fit_flags *my, int method, bool first, int 
         print_heading(my, method, length, notes);
         code = tune_table_print(t, "table", width, "...", stdout);
         print_best(&best, notes);
+        if (a->prices && *best.smallest)
+            print_cheapest(&best, a->prices, notes);
     }
     tune_table_free(t);
     return code;
 }
 
-static int print_people(const struct fit_flags *my)
+static int print_people(const struct asked *a)
 {
+    const struct fit_flags *my = a->my;
     int width = drawing_columns(my->width, 0), notes = width == 0 || width > 100 ? 100 : width;
     bool first = true;
     for (int i = 0; i < METHODS; i++)
         if (tune_name_listed(my->method, fit_methods[i])) {
-            TRY(print_method(my, i, first, width, notes));
+            TRY(print_method(a, i, first, width, notes));
             first = false;
         }
     print_legend(my, notes);
+    if (a->prices)
+        print_left_out(a->prices, notes);
     return 0;
+}
+
+/* Programs get one table. What was left out of the prices goes to stderr. */
+static int print_table(const struct asked *a)
+{
+    struct best_gpus best = {0};
+    struct tune_table *t = new_table(a);
+    int code = t ? 0 : -1;
+    for (int i = 0; i < METHODS && code == 0; i++)
+        if (tune_name_listed(a->my->method, fit_methods[i]))
+            code = add_method(t, a, i, &best);
+    if (code == 0)
+        code = tune_table_print(t, a->my->format, 0, "", stdout);
+    tune_table_free(t);
+    if (code == 0 && a->prices && a->prices->unknown_count > 0)
+        fprintf(stderr, "fit: %s: %d of %d rows name no known GPU, and are left out: %s\n", a->prices->path, a->prices->unknown_count,
+                a->prices->rows, a->prices->unknown);
+    return code;
 }
 
 int fit_choose(const struct fit_flags *my)
 {
-    struct best best = {0};
-    if (for_people(my))
-        return print_people(my);
-    struct tune_table *t = new_table(false);
-    int code = t ? 0 : -1;
-    for (int i = 0; i < METHODS && code == 0; i++)
-        if (tune_name_listed(my->method, fit_methods[i]))
-            code = add_method(t, my, i, &best);
-    if (code == 0)
-        code = tune_table_print(t, my->format, 0, "", stdout);
-    tune_table_free(t);
-    return code;
+    struct fit_prices prices;
+    struct asked a = {my, my->price ? &prices : NULL};
+    if (my->price)
+        TRY(fit_prices_read(&prices, my->price));
+    return for_people(my) ? print_people(&a) : print_table(&a);
 }

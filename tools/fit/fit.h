@@ -18,7 +18,7 @@ enum { MOST_BATCH = 4096 }; /* as --batch-size of the recipes */
 
 struct fit_flags {
     struct tune_flags tune;
-    const char *gpu, *memory, *method, *format;
+    const char *gpu, *memory, *method, *format, *price;
     enum tune_dtype dtype, base_dtype;
     bool json;
     int width;
@@ -68,6 +68,19 @@ int fit_largest(const struct fit_run *r, int batch, int length, int most);
 const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size);
 void fit_put_bytes(struct tune_table *t, int64_t bytes);
 void fit_put_most(struct tune_table *t, int most);
+
+/* prices.c - fit_prices_read: read --price FILE, whose format is in prices.c. -1 with file:line.
+ * fit_price_of: the price per hour of a GPU; NaN: the file has none. */
+struct fit_prices {
+    const char *path;
+    char currency[16];      /* "USD"; "": the file does not say */
+    double hour[MOST_GPUS]; /* of each row of tune_known_gpus */
+    int64_t lines[MOST_GPUS]; /* line of that price; 0: there is none */
+    int rows, unknown_count;
+    char unknown[256], left[256]; /* names of no known GPU; columns that were left out */
+};
+int fit_prices_read(struct fit_prices *prices, const char *path);
+double fit_price_of(const struct fit_prices *prices, const struct tune_known_gpu *gpu);
 
 /* on_gpus.c - print what fits on each of these GPUs.
  * choose.c - print on which GPUs a run fits.
