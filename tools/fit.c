@@ -19,7 +19,7 @@ static struct fit_flags my = {
 
 static const struct tune_option my_options[] = {
     {"model", TUNE_STRING, &my.tune.model, NULL, "", "",
-     "model folder, known name (see --list-models) or Hub id. A known model need not be here. "
+     "model folder, known name (see --list-models), Hub id, or a config.json alone. A known model need not be here. "
      "With --gpu, default: all known models"},
     {"gpu", TUNE_JOINED(TUNE_STRING), &my.gpu, NULL, "", "",
      "known GPUs, with commas: --gpu list prints them. Default: all of them, and which of them the run "

@@ -9,6 +9,8 @@ export HF_HUB_CACHE TUNE_CUDA
 fit=$BUILD/fit
 # field NAME METHOD FILE - of the object with that method
 field() { tr -d '\n\t' <"$3" | sed 's/}, {/}\n{/g' | grep "\"method\":\"$2\"" | sed -n -e "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" -e "s/.*\"$1\":\([0-9]*\).*/\1/p" | grep .; }
+# of NAME GPU FILE - the field of that GPU, of a list with one method
+of() { tr -d '\n\t' <"$3" | sed 's/}, {/}\n{/g' | grep "\"gpu\":\"$2\"" | sed -n -e "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" -e "s/.*\"$1\":\([0-9]*\).*/\1/p" | grep .; }
 # mib OPTION... - what the recipe of the command in $command plans on the device
 mib() { eval "\"$BUILD\"/$command \"\$@\" --plan-memory" 2>err | sed -n 's/^memory: \([0-9.]*\) MiB on the device: .*/\1/p'; }
 # below MIB BYTES - to the tenth that the recipe prints
@@ -51,12 +53,18 @@ is "rows are no longer than the model's context" eval 'parts 2048 >a && parts 10
 is "... the command says so" eval '"$fit" --gpu-memory 24GiB --model tinyllama-1.1b --max-length 100000 --json >out && [ "$(grep -c -- "--max-length 2048 " out)" = 3 ]'
 is "the parts add up" eval '"$fit" --gpu rtx-3060-12gb --model smollm2-135m --json | tr -d "\t," | awk -F: "/\"(weights|gradients|optimizer|activations|loss|working)\"/ { sum += \$2 } /\"needed\"/ { if (sum != \$2) exit 1; sum = 0; n++ } END { exit n != 3 }"'
 is "a folder is a model, too" eval '"$fit" --gpu rtx-3060-12gb --model small --max-length 32 >out && grep -qE "^small +full +4096 " out'
+mkdir -p shape && cp small/config.json shape/config.json && cp small/config.json shape/other.json
+is "a config.json alone is a model: the same figures" eval '"$fit" --gpu l4 --model small --json | sed "s/small/shape/" >a && "$fit" --gpu l4 --model shape/config.json --json >b && sed "s|/config.json||" b | cmp a - && (cd shape && "$fit" --gpu l4 --model config.json --json | grep -q "finetune_full --model \. ")'
+is "... of another name, too; no recipe takes that" eval '"$fit" --model shape/other.json --method full --json >b && [ "$(grep -c "command.:.null" b)" = "$("$fit" --gpu list | wc -l)" ] && [ "$(of needed l4 b)" -gt 0 ]'
+refused "a config.json that is not there" 2 "none/config.json" "$fit" --model none/config.json
+echo '{"model_type": "llama"' >shape/broken.json
+refused "a broken one" 1 "shape/broken.json" "$fit" --model shape/broken.json
+echo '{"model_type": "bert"}' >shape/bert.json
+refused "one of another family" 1 "shape/bert.json" "$fit" --model shape/bert.json
 is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB  A100 SXM 80 GB$" && "$fit" --gpu list | grep -qE "^t4 +14.6 GiB  T4 16 GB \(too old\)$"'
 is "a GPU that is too old: why" eval '"$fit" --gpu t4 --model smollm2-135m >out && grep -qx "# no run works on it: compute capability 7.5; the kernels need 8.0, for bfloat16" out'
 
 # ---- the other way round: on which GPUs it fits ----
-# of NAME GPU FILE - the field of that GPU, of a list with one method
-of() { tr -d '\n\t' <"$3" | sed 's/}, {/}\n{/g' | grep "\"gpu\":\"$2\"" | sed -n -e "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" -e "s/.*\"$1\":\([0-9]*\).*/\1/p" | grep .; }
 "$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --json >all.json
 is "all GPUs are listed, smallest memory first" eval 'sed -n "s/.*\"gpu_memory_bytes\":[^0-9]*\([0-9]*\).*/\1/p" all.json >sizes && [ "$(wc -l <sizes)" = "$("$fit" --gpu list | wc -l)" ] && sort -n -c sizes'
 # planned GPU FILE - what it says fits is what the recipe of its command plans

@@ -301,12 +301,9 @@ static int print_method(const struct asked *a, int method, bool first, int width
     struct tune_table *t = new_table(a);
     struct best_gpus best = {0};
     struct tune_model_config config;
-    char folder[TUNE_PATH_MAX];
-    struct tune_flags f = my->tune;
-    f.data.max_length = 1;
     int code = t ? add_method(t, a, method, &best) : -1;
     if (code == 0)
-        code = tune_get_model_shape(&f, folder, &config) < 0 ? -1 : 0;
+        code = fit_shape(my, my->tune.model, &config);
     if (code == 0) {
         int length = my->tune.data.max_length < config.max_positions ? my->tune.data.max_length : config.max_positions;
         fputs(first ? "" : "\n", stdout);

@@ -1,8 +1,13 @@
 /* plan.c - the memory plan of a recipe on a GPU, and the largest run that fits. */
 #include "fit.h"
 
+#include <cjson/cJSON.h>
+#include <string.h>
+#include <strings.h>
+
 #include "core/print.h"
 #include "core/try.h"
+#include "files/cjson.h"
 
 const char *const fit_methods[METHODS] = {"full", "lora", "qlora"};
 
@@ -11,15 +16,37 @@ const char *fit_dtype(enum tune_dtype dtype)
     return dtype == TUNE_BF16 ? "bfloat16" : dtype == TUNE_NF4 ? "nf4" : "float32";
 }
 
-int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model, const struct fit_gpu *gpu,
-             struct tune_model_config *config)
+/* The file of a bare config.json: "models/x/config.json". */
+static bool is_config_file(const char *model)
+{
+    size_t n = strlen(model);
+    return n > 5 && !strcasecmp(model + n - 5, ".json");
+}
+
+static int read_config_file(const char *path, struct tune_model_config *config)
+{
+    cJSON *json = tune_cjson_read(path, (size_t)1 << 20);
+    int code = json ? tune_model_config_parse(config, json, path) : -1;
+    cJSON_Delete(json);
+    return code;
+}
+
+int fit_shape(const struct fit_flags *my, const char *model, struct tune_model_config *config)
 {
     char folder[TUNE_PATH_MAX];
-    struct tune_device_memory memory;
     struct tune_flags f = my->tune;
     f.model = model;
     f.data.max_length = 1;
-    TRY(tune_get_model_shape(&f, folder, config));
+    if (is_config_file(model))
+        return read_config_file(model, config);
+    return tune_get_model_shape(&f, folder, config) < 0 ? -1 : 0;
+}
+
+int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model, const struct fit_gpu *gpu,
+             struct tune_model_config *config)
+{
+    struct tune_device_memory memory;
+    TRY(fit_shape(my, model, config));
     int length = my->tune.data.max_length < config->max_positions ? my->tune.data.max_length : config->max_positions;
     struct tune_device *dev = tune_device_plan("cuda", 0, gpu->bytes);
     *r = (struct fit_run){my, model, gpu, config, dev, FULL, length, 0};
@@ -67,12 +94,30 @@ int fit_largest(const struct fit_run *r, int batch, int length, int most)
     return low;
 }
 
+/* What --model of a recipe takes: for a config.json its folder. False: a file of another name, which
+ * no recipe takes. */
+static bool find_model(const char *given, char model[TUNE_PATH_MAX])
+{
+    static const char name[] = "config.json";
+    size_t n = strlen(given), end = sizeof name - 1;
+    snprintf(model, TUNE_PATH_MAX, "%s", given);
+    if (!is_config_file(given))
+        return true;
+    if (n < end || strcmp(given + n - end, name) || (n > end && given[n - end - 1] != '/'))
+        return false;
+    snprintf(model, TUNE_PATH_MAX, "%.*s", n > end + 1 ? (int)(n - end - 1) : 1, n > end ? given : ".");
+    return true;
+}
+
 const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size)
 {
     static const char *const optimizers[] = {"adamw", "sgd", "muon"};
     struct tune_flags f = fit_flags_of(r);
-    snprintf(text, size, "finetune_%s --model %s --device cuda --dtype %s", r->method == FULL ? "full" : "lora", r->model,
-             fit_dtype(f.dtype));
+    char model[TUNE_PATH_MAX];
+    *text = 0;
+    if (!find_model(r->model, model))
+        return text;
+    snprintf(text, size, "finetune_%s --model %s --device cuda --dtype %s", r->method == FULL ? "full" : "lora", model, fit_dtype(f.dtype));
     if (r->method != FULL)
         tune_append(text, size, " --base-dtype %s --lora-r %d --lora-targets '%s'%s",
                     fit_dtype(f.base_dtype), f.lora.r, f.lora.targets,
