@@ -86,7 +86,7 @@ static int fit(void)
         return tune_error_usage("which model, or which GPU? --model NAME says which GPUs it fits on (--list-models prints the names); "
                                 "--gpu NAME (--gpu list) or --gpu-memory 24GiB says what fits on that GPU");
     if (count > 0 && my.price)
-        return tune_error_usage("--price is for the list of all GPUs: leave out --gpu and --gpu-memory, or --price");
+        return tune_error_usage("--price goes with the list of all GPUs, not with --gpu and --gpu-memory; leave it out");
     TRY(count ? fit_on_gpus(&my, gpus, count) : fit_choose(&my));
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
 }

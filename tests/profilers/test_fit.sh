@@ -132,7 +132,7 @@ bad json '[1]' "bad.json:1:1: expected a map from names of GPUs to prices per ho
 bad json '{"l4": [1]}' "bad.json:1: the price of l4: expected a number per hour"
 bad yaml 'l4: {}\n' "bad.yaml:1: the price of l4: expected a number per hour"
 refused "a file of prices that is not there" 1 "none.csv" "$fit" --model smollm2-135m --price none.csv
-refused "prices with one GPU" 2 "--price is for the list of all GPUs" "$fit" --gpu l4 --model smollm2-135m --price prices.csv
+refused "prices with one GPU" 2 "--price goes with the list of all GPUs" "$fit" --gpu l4 --model smollm2-135m --price prices.csv
 
 # ---- what is wrong ----
 refused "neither a model nor a GPU is named" 2 "which model, or which GPU?" "$fit"

@@ -10,7 +10,7 @@
 #include "../drawing.h"
 #include "profilers/roofline.h"
 
-/* What the table says of the run on one GPU. */
+/* The run on one GPU, as the table says it. */
 struct choice {
     struct fit_run run;
     double hour, million; /* price per hour; cost of a million tokens. NaN: unknown */
@@ -27,7 +27,7 @@ struct best_gpus {
     double memory, speed, hour, million;
 };
 
-/* What a table is made for. prices NULL: none. */
+/* The question. prices NULL: none were given. */
 struct asked {
     const struct fit_flags *my;
     const struct fit_prices *prices;
@@ -242,7 +242,7 @@ static void print_best(const struct best_gpus *best, int width)
         print_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
 }
 
-/* What was left out of the file of prices, and which GPUs have no price. */
+/* Say what was left out of the file of prices, and which GPUs have no price. */
 static void print_left_out(const struct fit_prices *prices, int width)
 {
     char none[512] = "";

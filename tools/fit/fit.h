@@ -52,12 +52,18 @@ int fit_gpus_read(const struct fit_flags *my, struct fit_gpu *gpus);
 int fit_gpus_all(struct fit_gpu *gpus);
 int fit_gpus_list(void);
 
-/* plan.c - fit_shape: the shape of a model, which may be the path of a config.json. fit_open: a device of that GPU's memory, the model's shape into *config, and a run with
- * --max-length and FULL; -1. Close r->dev. fit_flags_of: the recipe's options for r's method.
- * fit_plan: the memory plan of a recipe. fit_fits: 1 it fits, 0, -1. fit_largest: the largest batch
- * for rows of `length` (batch 0), or the longest rows for `batch`, up to most; 0: none fits.
- * fit_command: the recipe's command into text; "": none takes a file of that name; returns text. fit_put_bytes, fit_put_most: a cell of
- * GiB, and one that people see as "no" for 0. fit_dtype: the format's name, as options have it. */
+/* plan.c - a run's plan.
+ * fit_dtype: the format's name, as options have it.
+ * fit_shape: the shape of a model, which may be the path of a config.json.
+ * fit_open: a device of that GPU's memory, the model's shape into *config, and a run with
+ * --max-length and FULL; -1. Close r->dev.
+ * fit_flags_of: the recipe's options for r's method.
+ * fit_plan: the memory plan of a recipe.
+ * fit_fits: 1 it fits, 0, -1.
+ * fit_largest: the largest batch for rows of `length` (batch 0), or the longest rows for `batch`.
+ * At most `most`; 0: none fits.
+ * fit_command: the recipe's command into text; "": none takes a file of that name. Returns text.
+ * fit_put_bytes, fit_put_most: a cell of GiB, and one that people see as "no" for 0. */
 const char *fit_dtype(enum tune_dtype dtype);
 int fit_shape(const struct fit_flags *my, const char *model, struct tune_model_config *config);
 int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model,

@@ -94,8 +94,7 @@ int fit_largest(const struct fit_run *r, int batch, int length, int most)
     return low;
 }
 
-/* What --model of a recipe takes: for a config.json its folder. False: a file of another name, which
- * no recipe takes. */
+/* The --model of a recipe: for a config.json its folder. False: no recipe takes a file of that name. */
 static bool find_model(const char *given, char model[TUNE_PATH_MAX])
 {
     static const char name[] = "config.json";
