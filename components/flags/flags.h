@@ -111,6 +111,7 @@ enum tune_wish {
  * if several components, or the recipe, use it. */
 struct tune_flags {
     const char *model, *device, *dataset, *adapter, *resume, *logger, *reference, *add_tokens;
+    const char *plan_gpu;
     enum tune_dtype dtype, base_dtype;
     int threads, activation_checkpointing, show_tokens, profile;
     int64_t seed, eval_rows;
@@ -242,6 +243,9 @@ extern const struct tune_service tune_plan_memory;
      "say what memory the run takes, and end. Exit code 3: it does not fit. A known model and " \
      "the data need not be here"}, \
     TUNE_OPTION_SERVED("plan-memory", &tune_plan_memory), \
+    {"plan-gpu", TUNE_OF_SESSION(TUNE_STRING), &(f).plan_gpu, NULL, "", "", \
+     "with --plan-memory and --device cuda: plan for this GPU, which need not be here. " \
+     "build/fit --gpu list prints the names"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "rows to print as the model sees them. Nothing is trained"}, \
     TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \

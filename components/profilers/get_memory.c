@@ -1,10 +1,12 @@
 /* get_memory.c - the memory plan of the run that the flags describe. */
 #include <cjson/cJSON.h>
+#include <string.h>
 
 #include "files/cjson.h"
 #include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
+#include "devices/known_gpus.h"
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "flags/known.h"
@@ -109,6 +111,8 @@ int tune_get_memory_plan(struct tune_memory_plan *plan, const struct tune_flags 
     char folder[TUNE_PATH_MAX];
     struct tune_model_config config;
     const struct rows rows = {tune_dataset_rows(data), tune_dataset_row_bytes(data), tune_dataset_sets(data)};
+    if (flags->plan_gpu)
+        return tune_error_usage("`plan_gpu` %s: a run trains on the GPU that is here; leave it out, or add `plan_memory`", flags->plan_gpu);
     TRY(tune_get_model_config(flags, folder, &config));
     return make_plan(plan, flags, dev, folder, &config, &rows, true);
 }
@@ -152,19 +156,46 @@ int tune_get_memory_parts(struct tune_memory_plan *plan, const struct tune_flags
     return make_plan(plan, flags, dev, NULL, config, &guess, false);
 }
 
+/* The device to plan for. *gpu: that of --plan-gpu; NULL: the device that is here. */
+static struct tune_device *planned_device(const struct tune_flags *flags, const struct tune_known_gpu **gpu)
+{
+    char old[128];
+    *gpu = NULL;
+    if (!flags->plan_gpu || strncmp(flags->device, "cuda", 4))
+        return tune_device_plan(flags->device, flags->threads, 0);
+    if (!(*gpu = tune_known_gpu(flags->plan_gpu))) {
+        tune_error_usage("`plan_gpu` %s: no GPU of that name is known; build/fit --gpu list prints the names", flags->plan_gpu);
+        return NULL;
+    }
+    if (*tune_known_gpu_old(*gpu, old, sizeof old)) {
+        tune_error_cannot("%s runs no training: %s", (*gpu)->name, old);
+        return NULL;
+    }
+    struct tune_device *dev = tune_device_plan(flags->device, flags->threads, tune_known_gpu_bytes(*gpu));
+    if (dev)
+        dev->name = (*gpu)->name;
+    return dev;
+}
+
 static int plan_memory(const struct tune_flags *flags, FILE *out)
 {
     char folder[TUNE_PATH_MAX], text[1024];
+    const struct tune_known_gpu *gpu;
     struct tune_model_config config;
     struct tune_memory_plan plan;
     int known = tune_get_model_shape(flags, folder, &config);
     TRY(known);
-    struct tune_device *dev = tune_device_plan(flags->device, flags->threads, 0);
+    struct tune_device *dev = planned_device(flags, &gpu);
     long long logits = dev && flags->logits_chunk == 0 ? dev->logits_bytes >> 20 : 0;
     int code = dev ? make_plan(&plan, flags, dev, known ? NULL : folder, &config, &guess, true) : -1;
     tune_device_close(dev);
     TRY(code);
     fprintf(out, "memory: %s\n", tune_memory_plan_text(&plan, text, sizeof text));
+    if (flags->plan_gpu && !gpu)
+        fprintf(out, "# --plan-gpu is for --device cuda, and counts for nothing here\n");
+    if (gpu)
+        fprintf(out, "# this was compared with %s, of %.1f GiB, which need not be here; %lld MiB of it are kept for its driver, kernels "
+                "and graphs (an estimate)\n", gpu->name, gpu->gib, (long long)(TUNE_CUDA_CONTEXT >> 20));
     if (plan.memory.shared || plan.memory.total > 0)
         return 0;
     fprintf(out, "# no GPU can be opened here, so this was not compared with its memory; %lld MiB of it are kept for its driver, "

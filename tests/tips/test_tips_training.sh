@@ -208,6 +208,8 @@ printf '#!/bin/sh\nwhile read -r x; do sleep 0.1; echo 1; done\n' >slow.sh && ch
 PUT='s/$/ 600/' ALONE="$judge --dataset pc.jsonl --metric-program ./slow.sh" tip 'was ended; <--metric-limit> gives it more' $judge --dataset pc.jsonl --metric-program ./slow.sh --metric-limit 0.01
 
 # ---- fit ----
+tip 'leave it out, or add <--plan-memory>' $fit --dataset my.jsonl --plan-gpu l4
+tip 'known; <build/fit --gpu list> prints' "$BUILD/finetune_full" --model model --device cuda --plan-memory --plan-gpu gtx-1
 PUT='s/NAME/smollm2-135m/' tip 'or which GPU\? <--model NAME> says' "$BUILD/fit"
 tip '\(<--list-models> prints the names\)' "$BUILD/fit"
 PUT='s/NAME/h100-80gb/' tip '; <--gpu NAME> \(' "$BUILD/fit"

@@ -33,7 +33,9 @@
  * a store has FILE.folder, with the original folder. arguments: given in every run. output: the
  * flag for the run's new output folder. null: the folder is only in $TUNE_OUTPUT. plan: arguments
  * that make the program only check that memory suffices for the inputs. Exit code 3: it does not.
- * The check must not need the model's weights or the data. report: file name in the output folder.
+ * The check must not need the model's weights or the data. An argument of plan that contains
+ * {gpu_model} is given for an entity whose input gpu_model is a known GPU that this machine lacks.
+ * It gets that GPU's name (devices/known_gpus.h). report: file name in the output folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
  * them. rules: if one is not met, the row has is_valid 0 and nothing is run. runs: number of runs
  * of one measurement; their reports are reduced.
