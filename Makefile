@@ -113,6 +113,10 @@ link = $(call say,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter $
        $(filter-out $(SWEEPS_LIBRARY),$(filter %.a,$^)) $(MORE_LIBS) $(LIBS) -o $@
 $(SWEEPERS): $(SWEEPS_LIBRARY)
 $(SWEEPERS): MORE_LIBS += $(SWEEPS_LIBS)
+# fit reads a store where HDF5 is, and does without elsewhere.
+$(BUILD)/fit: $(if $(SWEEPS),$(SWEEPS_LIBRARY))
+$(BUILD)/fit: MORE_LIBS += $(if $(SWEEPS),$(SWEEPS_LIBS))
+$(BUILD)/obj/tools/fit/measured.o: CPPFLAGS += $(if $(SWEEPS),,-DTUNE_WITHOUT_SWEEPS)
 
 # A recipe carries its own source: the run folder keeps what really ran.
 embed = printf '.section .rodata\n.global tune_recipe_source, tune_recipe_source_end\ntune_recipe_source:\n.incbin "%s"\ntune_recipe_source_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' '$<' \

@@ -29,6 +29,8 @@ static const struct tune_option my_options[] = {
     {"price", TUNE_STRING, &my.price, NULL, "", "",
      "file with prices of GPUs per hour. CSV: a column gpu, and one such as usd_per_hour. JSON or YAML: "
      "names and prices. Adds the price, and the cost of a million tokens"},
+    {"store", TUNE_STRING, &my.store, NULL, "", "",
+     "sample store. Where its rows measured this run on a GPU, tokens/s is their mean, not an estimate"},
     {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
      "table is for people. csv and json also have the command of a recipe, and sizes in bytes"},
     {"json", TUNE_BOOL, &my.json, "false", "", "", "the same as --output-format json"},
@@ -85,8 +87,9 @@ static int fit(void)
     if (count == 0 && !my.tune.model)
         return tune_error_usage("which model, or which GPU? --model NAME says which GPUs it fits on (--list-models prints the names); "
                                 "--gpu NAME (--gpu list) or --gpu-memory 24GiB says what fits on that GPU");
-    if (count > 0 && my.price)
-        return tune_error_usage("--price goes with the list of all GPUs, not with --gpu and --gpu-memory; leave it out");
+    if (count > 0 && (my.price || my.store))
+        return tune_error_usage("%s goes with the list of all GPUs, not with --gpu and --gpu-memory; leave it out",
+                                my.price ? "--price" : "--store");
     TRY(count ? fit_on_gpus(&my, gpus, count) : fit_choose(&my));
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
 }

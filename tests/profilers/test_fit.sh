@@ -97,20 +97,20 @@ is "what would make it fit makes it fit: batch, length, method" enough --model l
 is "... optimizer" eval 'enough --model llama3-8b --method full --max-length 2048 --batch-size 16 && grep -q "^h20 --optimizer sgd$" changes && grep -q "^rtx-3090 --method lora --batch-size 1$" changes'
 is "... checkpointing, bfloat16, rank" eval 'enough --model smollm2-360m --method lora --activation-checkpointing none --dtype float32 --base-dtype float32 --lora-r 16 --batch-size 9 --max-length 4096 && grep -q -- "--activation-checkpointing full" changes && grep -q -- "--dtype bfloat16" changes'
 is "where no option is enough, it says so" eval '"$fit" --model qwen3-32b --method full >out && tr -s "\n " " " <out | grep -qF "rtx-3080-10gb 9.7" && grep -q "GiB too much; no option of fit is enough$" out && grep -qx "# It fits on none of them." out'
-is "the smallest is the first that fits" eval '"$fit" --model llama3-8b --method qlora --batch 2 --width 80 >out && grep -q "^# Smallest that fits: rtx-3060-12gb, 11.7 GiB. Fastest by the estimate: b200.$" out && [ "$(awk "/ yes / { print \$1; exit }" out)" = rtx-3060-12gb ]'
+is "the smallest is the first that fits" eval '"$fit" --model llama3-8b --method qlora --batch 2 --width 80 >out && grep -q "^# Smallest that fits: rtx-3060-12gb, 11.7 GiB. Fastest by tokens/s: b200.$" out && [ "$(awk "/ yes / { print \$1; exit }" out)" = rtx-3060-12gb ]'
 is "at 80 columns, no line is longer" eval '"$fit" --model llama3-8b --batch 16 --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ]'
 is "it says what is float32" eval '"$fit" --model smollm2-135m --width 200 >out && grep -q "^# smollm2-135m, full: float32 weights and moments; " out && grep -q "lora: the base frozen in bfloat16, adapters of rank 16 with float32 weights and$" out && "$fit" --gpu l4 --model smollm2-135m | grep -q "^# What is trained has float32 weights, gradients and moments: 16 bytes"'
-is "tokens/s is called an estimate" eval 'tr -s "\n# " " " <out | grep -qF "~tokens/s: an estimate, nothing was measured. A step takes FLOPs / (0.5 x the data sheet" && [ "$(of speed l4 all.json)" = estimate ]'
+is "tokens/s is called an estimate" eval 'tr -s "\n# " " " <out | grep -qF "~tokens/s: an estimate, not measured. A step takes FLOPs / (0.5 x the data sheet" && [ "$(of speed l4 all.json)" = estimate ]'
 is "... in float32 there is none" eval '"$fit" --model smollm2-135m --dtype float32 --method full >out && grep -q "tokens/s is estimated for --dtype bfloat16 only" out && ! grep -q " ~[0-9]" out'
 is "of two names of an option, the last one counts" eval '"$fit" --model llama3-8b --method qlora --batch 1 --batch-size 2 --max-length 1 --length 2048 --json >last.json && cmp all.json last.json'
-is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,price_per_hour,cost_per_million_tokens,currency,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
+is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,rows,price_per_hour,cost_per_million_tokens,currency,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
 is "... on named GPUs, too" eval '"$fit" --gpu l4,h200 --model smollm2-135m --method full --output-format csv >two.csv && [ "$(cut -d, -f1 two.csv | tr "\n" " ")" = "gpu l4 h200 " ]'
 
 # ---- prices ----
 printf 'gpu_model,usd_per_hour,watts\nNVIDIA-A100-80GB-PCIe,1.89,300\nH100,3.29,700\nl4,0.71,72\n"MI300X",3,750\n' >prices.csv
 priced() { "$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --price "$@"; }
 is "prices: per hour, and a million tokens at the estimate" eval 'priced prices.csv --json >priced.json && awk "BEGIN { want = 3.29 / 3600 / $(of tokens_per_second h100-80gb priced.json) * 1e6; got = $(sed -n "/h100-80gb/,/currency/s/.*cost_per_million_tokens\":[^0-9]*\([0-9.]*\),/\1/p" priced.json); print want, got; exit !(got > 0 && (got - want) ^ 2 < (0.001 * want) ^ 2) }" && [ "$(of currency l4 priced.json)" = USD ] && ! of cost_per_million_tokens l40 priced.json'
-is "... in the table, with what was left out, and the cheapest" eval 'priced prices.csv --width 100 >out && grep -qE "^l4 .* 0.71 +0.1[0-9]+" out && grep -qE "^a100-80gb-pcie .* 1.89 " out && grep -qx "# prices.csv: 1 row names no known GPU, and is left out: MI300X. --gpu list prints the names." out && grep -qx "# prices.csv: columns left out: watts." out && tr -s "\n# " " " <out | grep -qE "Cheapest by the hour: l4, 0.71 USD. Cheapest by the token, with the estimate: h100-80gb, 0.0[0-9]+ USD for a million. .* Without a price: rtx-3080-10gb, .*, b200. $"'
+is "... in the table, with what was left out, and the cheapest" eval 'priced prices.csv --width 100 >out && grep -qE "^l4 .* 0.71 +0.1[0-9]+" out && grep -qE "^a100-80gb-pcie .* 1.89 " out && grep -qx "# prices.csv: 1 row names no known GPU, and is left out: MI300X. --gpu list prints the names." out && grep -qx "# prices.csv: columns left out: watts." out && tr -s "\n# " " " <out | grep -qE "Cheapest by the hour: l4, 0.71 USD. Cheapest by the token, at tokens/s: h100-80gb, 0.0[0-9]+ USD for a million. .* Without a price: rtx-3080-10gb, .*, b200. $"'
 is "... it fits 80 columns, names whole" eval 'priced prices.csv --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ] && grep -q "^a100-80gb-pcie " out'
 is "... programs read on stderr what was left out" eval 'priced prices.csv --output-format csv 2>err >out && grep -qx "fit: prices.csv: 1 of 4 rows name no known GPU, and are left out: MI300X" err'
 printf '{"l4": 0.71, "h100-80gb": 3.29, "NVIDIA A100 80GB PCIe": 1.89}' >prices.json
@@ -133,6 +133,44 @@ bad json '{"l4": [1]}' "bad.json:1: the price of l4: expected a number per hour"
 bad yaml 'l4: {}\n' "bad.yaml:1: the price of l4: expected a number per hour"
 refused "a file of prices that is not there" 1 "none.csv" "$fit" --model smollm2-135m --price none.csv
 refused "prices with one GPU" 2 "--price goes with the list of all GPUs" "$fit" --gpu l4 --model smollm2-135m --price prices.csv
+
+# ---- measured ----
+if [ -x "$BUILD/tests/helpers/fill" ]; then
+    cat >gpus.yaml <<'E2'
+entitySpace:
+  - {identifier: model_name, propertyDomain: {values: [llama3-8b, smollm2-135m]}}
+  - {identifier: number_gpus, propertyDomain: {values: [1]}}
+  - {identifier: gpu_model, propertyDomain: {values: [null, NVIDIA-A100-80GB-PCIe]}}
+  - {identifier: model_max_length, propertyDomain: {values: [2048]}}
+  - {identifier: batch_size, propertyDomain: {values: [1, 2]}}
+experiments: [{actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_lora_benchmark-v1.0.0}]
+E2
+    measured() { "$fit" --model meta-llama/Meta-Llama-3-8B --method lora --length 2048 --batch 2 --store store "$@"; }
+    # speed GPU - of the list in JSON, with digits
+    speed() { sed -n "/\"$1\"/,/speed/s/.*tokens_per_second\":[^0-9]*\([0-9.]*\),/\1/p" measured.json; }
+    others_are_estimates() {
+        for o in "--batch 3" "--method full" "--base-dtype float32" "--activation-checkpointing none" "--length 1024"; do
+            measured $o --json >other.json && [ "$(of rows l40s other.json)" = 0 ] || { echo "$o"; return 1; }
+        done
+    }
+    # mean GPU_MODEL - of the rows that samples has
+    mean() { "$BUILD/samples" export --store store --output-format csv --columns model_name,batch_size,gpu_model,train_tokens_per_second | awk -F, -v m="$1" '$1 == "llama3-8b" && $2 == 2 && (m == "" || $3 == m) { sum += $4; n++ } END { printf "%.6f", sum / n }'; }
+    "$BUILD/tests/helpers/fill" store gpus.yaml 8 3 first "x86_64 Xeon x16, 128 GiB, NVIDIA L40S x1, driver 570.1" b1 7 >/dev/null
+    is "where rows of the store measured the run, their mean is tokens/s" eval 'measured --json >measured.json && echo "$(speed l40s) $(mean "")" && awk "BEGIN { exit !(($(speed l40s) - $(mean "")) ^ 2 < 1e-8) }" && [ "$(of speed l40s measured.json)" = measured ] && [ "$(of rows l40s measured.json)" = 6 ] && [ "$(of speed l40 measured.json)" = estimate ]'
+    is "... the row's own GPU counts, not the input gpu_model" [ "$(of speed a100-80gb-pcie measured.json)" = estimate ]
+    is "... the table says which are measured, and how many rows" eval 'measured --width 100 >out && grep -qE "^l40s .* yes +[0-9]+ +[0-9]+ +[0-9]+$" out && grep -qE "^l40 .* ~[0-9]+$" out && tr -s "\n# " " " <out | grep -qF "is measured: the mean of a GPU'"'"'s rows in store, where 6 of 24 are of this run."'
+    is "... rows of another batch, method, dtype or checkpointing do not count" others_are_estimates
+    is "... it says that none has a base of 4 bits" eval 'measured --method qlora >out && tr -s "\n# " " " <out | grep -qF "store has 24 rows; none counts, since no experiment has a base of 4 bits."'
+    "$BUILD/tests/helpers/fill" store gpus.yaml 8 1 second "x86_64 Xeon x2, 8 GiB" b1 9 >/dev/null
+    is "without a GPU in the host class, gpu_model says it" eval 'measured --json >measured.json && [ "$(of rows a100-80gb-pcie measured.json)" = 1 ] && [ "$(of rows l40s measured.json)" = 6 ]'
+    "$BUILD/tests/helpers/fill" store gpus.yaml 8 1 third "x86_64 Xeon x2, 8 GiB, NVIDIA GeForce RTX 3060 x1, driver 570.1" b1 9 >/dev/null
+    is "what ran although the plan says no is told" eval 'measured --width 100 >out && tr -s "\n" " " <out | grep -qE "rtx-3060-12gb 11.7 .* no .*GiB too much; it fits with [^;]*; yet 2 rows of the store ran on it"'
+    is "prices take the measured speed" eval 'printf "gpu,eur_per_hour\nl40s,1\n" >eur.csv && measured --price eur.csv --json >measured.json && awk "BEGIN { want = 1 / 3600 / $(speed l40s) * 1e6; got = $(sed -n "/l40s/,/currency/s/.*cost_per_million_tokens\":[^0-9]*\([0-9.]*\),/\1/p" measured.json); print want, got; exit !((want - got) ^ 2 < 1e-12 * want ^ 2) }"'
+    refused "a store that is not there" 2 "nowhere" "$fit" --model llama3-8b --method lora --store nowhere
+else
+    skip "measured rows" "no HDF5"
+fi
+refused "a store with one GPU" 2 "--store goes with the list of all GPUs" "$fit" --gpu l4 --model smollm2-135m --store store
 
 # ---- what is wrong ----
 refused "neither a model nor a GPU is named" 2 "which model, or which GPU?" "$fit"

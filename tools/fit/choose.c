@@ -18,6 +18,7 @@ struct choice {
     char old[128], advice[512];
     int most, longest;
     double speed; /* tokens/s; NaN: unknown */
+    int rows;     /* that measured it; 0: it is an estimate */
     bool fits;
 };
 
@@ -27,10 +28,11 @@ struct best_gpus {
     double memory, speed, hour, million;
 };
 
-/* The question. prices NULL: none were given. */
+/* The question. prices NULL: none were given. measured: all 0 without a store. */
 struct asked {
     const struct fit_flags *my;
     const struct fit_prices *prices;
+    struct fit_measured measured; /* of the method in hand */
 };
 
 static bool for_people(const struct fit_flags *my)
@@ -48,7 +50,7 @@ static double speed_of(const struct fit_run *r, const struct tune_memory_plan *p
     return speed > 0 ? speed : NAN;
 }
 
-static int make_choice(struct choice *c, const struct fit_prices *prices)
+static int make_choice(struct choice *c, const struct asked *a)
 {
     const struct fit_run *r = &c->run;
     int batch = r->my->tune.loader.batch_size;
@@ -60,8 +62,9 @@ static int make_choice(struct choice *c, const struct fit_prices *prices)
     c->longest = *c->old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);
     if (c->most < 0 || c->longest < 0)
         return -1;
-    c->speed = c->fits ? speed_of(r, &c->plan) : NAN;
-    c->hour = prices ? fit_price_of(prices, r->gpu->known) : NAN;
+    double measured = fit_measured_speed(&a->measured, r->gpu->known, &c->rows);
+    c->speed = c->rows > 0 ? measured : c->fits ? speed_of(r, &c->plan) : NAN;
+    c->hour = a->prices ? fit_price_of(a->prices, r->gpu->known) : NAN;
     c->million = c->hour / 3600 / c->speed * 1e6;
     return c->fits || *c->old ? 0 : fit_advice(r, c->advice, sizeof c->advice);
 }
@@ -70,7 +73,7 @@ static int make_choice(struct choice *c, const struct fit_prices *prices)
 
 static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s", "per hour", "per Mtok", "why not"};
 static const char *const program_columns[] = {
-    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "price_per_hour", "cost_per_million_tokens", "currency", "why_not", "fits_with",
+    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency", "why_not", "fits_with",
     "model", "method", "command"};
 enum { PEOPLE = sizeof people_columns / sizeof *people_columns, PRICE = 7, PRICES = 2, PROGRAM = sizeof program_columns / sizeof *program_columns };
 
@@ -84,18 +87,23 @@ static void put_reason(struct tune_table *t, const struct choice *c, bool people
         snprintf(why, sizeof why, "%.2f GiB too much", (double)(c->plan.device - c->run.room) / GIB);
     if (people && !*c->old && !c->fits)
         tune_append(why, sizeof why, "%s%s", *c->advice ? "; it fits with " : "; no option of fit is enough", c->advice);
+    if (!c->fits && c->rows > 0)
+        tune_append(why, sizeof why, "; yet %d row%s of the store ran on it", c->rows, c->rows == 1 ? "" : "s");
     tune_table_text(t, why);
     if (!people)
         tune_table_text(t, c->advice);
 }
 
 /* An estimate has two digits, and ~ before it. */
-static void put_speed(struct tune_table *t, double speed)
+static void put_speed(struct tune_table *t, const struct choice *c)
 {
+    double speed = c->speed;
     char text[32];
     double unit = speed >= 10 ? pow(10, floor(log10(speed)) - 1) : 1;
     snprintf(text, sizeof text, "~%.0f", round(speed / unit) * unit);
-    if (isnan(speed))
+    if (c->rows > 0)
+        tune_table_number(t, speed, "%.0f");
+    else if (isnan(speed))
         tune_table_text(t, "");
     else
         tune_table_shown(t, speed, text);
@@ -128,10 +136,11 @@ static void add_row(struct tune_table *t, const struct choice *c, const struct f
     fit_put_most(t, c->most);
     fit_put_most(t, c->longest);
     if (people)
-        put_speed(t, c->speed);
+        put_speed(t, c);
     else {
         tune_table_number(t, c->speed, "%.0f");
-        tune_table_text(t, isnan(c->speed) ? "" : "estimate");
+        tune_table_text(t, c->rows > 0 ? "measured" : isnan(c->speed) ? "" : "estimate");
+        tune_table_number(t, c->rows, "%.0f");
     }
     put_price(t, c, prices, people);
     put_reason(t, c, people);
@@ -165,7 +174,7 @@ static void count_best(struct best_gpus *best, const struct choice *c)
 }
 
 /* All GPUs with one method. */
-static int add_method(struct tune_table *t, const struct asked *a, int method, struct best_gpus *best)
+static int add_method(struct tune_table *t, struct asked *a, int method, struct best_gpus *best)
 {
     const struct fit_flags *my = a->my;
     struct fit_gpu gpus[MOST_GPUS];
@@ -175,8 +184,10 @@ static int add_method(struct tune_table *t, const struct asked *a, int method, s
         struct choice c = {0};
         code = fit_open(&c.run, my, my->tune.model, &gpus[i], &config);
         c.run.method = method;
+        if (code == 0 && my->store && i == 0)
+            code = fit_measured_read(&a->measured, &c.run);
         if (code == 0)
-            code = make_choice(&c, a->prices);
+            code = make_choice(&c, a);
         if (code == 0) {
             add_row(t, &c, a->prices);
             count_best(best, &c);
@@ -228,7 +239,7 @@ static void print_cheapest(const struct best_gpus *best, const struct fit_prices
     else if (!*best->by_token)
         print_note(width, "Cheapest by the hour: %s, %.2f%s%s.", best->by_hour, best->hour, space, prices->currency);
     else
-        print_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, with the estimate: %s, %.3g%s%s for a million.",
+        print_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, at tokens/s: %s, %.3g%s%s for a million.",
                    best->by_hour, best->hour, space, prices->currency, best->by_token, best->million, space, prices->currency);
 }
 
@@ -237,7 +248,7 @@ static void print_best(const struct best_gpus *best, int width)
     if (!*best->smallest)
         print_note(width, "It fits on none of them.");
     else if (*best->fastest)
-        print_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by the estimate: %s.", best->smallest, best->memory, best->fastest);
+        print_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by tokens/s: %s.", best->smallest, best->memory, best->fastest);
     else
         print_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
 }
@@ -268,7 +279,7 @@ static void print_legend(const struct fit_flags *my, int width)
                "batch: the largest with rows of that length. length: the longest rows with that batch.",
                (double)TUNE_CUDA_CONTEXT / GIB);
     if (my->dtype == TUNE_BF16)
-        print_note(width, "~tokens/s: an estimate, nothing was measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
+        print_note(width, "~tokens/s: an estimate, not measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
                    "bytes / (%g x its bandwidth); both shares are assumed. Padding would come off.",
                    TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
     else
@@ -295,7 +306,18 @@ static struct tune_table *new_table(const struct asked *a)
     return t;
 }
 
-static int print_method(const struct asked *a, int method, bool first, int width, int notes)
+/* Say how many rows of the store count. */
+static void print_measured(const struct asked *a, int method, int width)
+{
+    if (method == QLORA)
+        print_note(width, "%s has %lld rows; none counts, since no experiment has a base of 4 bits.", a->my->store, (long long)a->measured.all);
+    else
+        print_note(width, "tokens/s without ~ is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
+                   "model, length, batch, checkpointing and dtype; their adapters and data may differ.",
+                   a->my->store, (long long)a->measured.used, (long long)a->measured.all);
+}
+
+static int print_method(struct asked *a, int method, bool first, int width, int notes)
 {
     const struct fit_flags *my = a->my;
     struct tune_table *t = new_table(a);
@@ -310,6 +332,8 @@ static int print_method(const struct asked *a, int method, bool first, int width
         print_heading(my, method, length, notes);
         code = tune_table_print(t, "table", width, "...", stdout);
         print_best(&best, notes);
+        if (my->store)
+            print_measured(a, method, notes);
         if (a->prices && *best.smallest)
             print_cheapest(&best, a->prices, notes);
     }
@@ -317,7 +341,7 @@ static int print_method(const struct asked *a, int method, bool first, int width
     return code;
 }
 
-static int print_people(const struct asked *a)
+static int print_people(struct asked *a)
 {
     const struct fit_flags *my = a->my;
     int width = drawing_columns(my->width, 0), notes = width == 0 || width > 100 ? 100 : width;
@@ -334,7 +358,7 @@ static int print_people(const struct asked *a)
 }
 
 /* Programs get one table. What was left out of the prices goes to stderr. */
-static int print_table(const struct asked *a)
+static int print_table(struct asked *a)
 {
     struct best_gpus best = {0};
     struct tune_table *t = new_table(a);
@@ -354,7 +378,7 @@ static int print_table(const struct asked *a)
 int fit_choose(const struct fit_flags *my)
 {
     struct fit_prices prices;
-    struct asked a = {my, my->price ? &prices : NULL};
+    struct asked a = {.my = my, .prices = my->price ? &prices : NULL};
     if (my->price)
         TRY(fit_prices_read(&prices, my->price));
     return for_people(my) ? print_people(&a) : print_table(&a);

@@ -18,7 +18,7 @@ enum { MOST_BATCH = 4096 }; /* as --batch-size of the recipes */
 
 struct fit_flags {
     struct tune_flags tune;
-    const char *gpu, *memory, *method, *format, *price;
+    const char *gpu, *memory, *method, *format, *price, *store;
     enum tune_dtype dtype, base_dtype;
     bool json;
     int width;
@@ -88,6 +88,18 @@ struct fit_prices {
 };
 int fit_prices_read(struct fit_prices *prices, const char *path);
 double fit_price_of(const struct fit_prices *prices, const struct tune_known_gpu *gpu);
+
+/* measured.c - fit_measured_read: the rows of --store that measured the run r (its GPU does not
+ * count). -1: no store there, or this build reads none. fit_measured_speed: the mean of tokens/s on
+ * a GPU, and the number of rows; 0: none. */
+struct fit_measured {
+    double sum[MOST_GPUS];
+    int rows[MOST_GPUS];    /* of each row of tune_known_gpus */
+    int64_t all, used;      /* rows of the store; those of this run */
+};
+int fit_measured_read(struct fit_measured *m, const struct fit_run *r);
+double fit_measured_speed(const struct fit_measured *m, const struct tune_known_gpu *gpu,
+                          int *rows);
 
 /* on_gpus.c - print what fits on each of these GPUs.
  * choose.c - print on which GPUs a run fits.
