@@ -14,7 +14,7 @@ only() {
     done
     none "$(echo "$header" | tr -d "\\\\") is included only in $(echo "$*" | tr -d "\\\\")" "$found"
 }
-only 'cblas\.h' components/devices/cpu/
+only 'cblas\.h' components/devices/cpu/ components/sweeps/surrogate/
 only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl tests/cuda_on_cpu/
 only 'mpi\.h' components/comm/mpi
 only 'hdf5\.h' components/sweeps/stores/
@@ -32,7 +32,7 @@ only 'tests/' nowhere
 # includes only core, so that the table of options in flags.h writes straight into them. Parts of sweeps have an order of their own.
 order="core files machine runs flags views devices comm tokenizers metrics templates datasets models adapters losses
     optimizers generators profilers loggers evaluators checkpoints sweeps"
-sweeps="spaces actuators stores discovery answers charts"
+sweeps="spaces actuators stores discovery surrogate answers charts"
 earlier() {
     grep -rnE '^ *# *include *"' components --include='*.[ch]' --include='*.cu' | sed 's|^components/||' |
         awk -v order="$order" -v sweeps="$sweeps" '
