@@ -1,0 +1,71 @@
+/* search.h - choose the next point to measure, by a model of the measurements so far.
+ *
+ * The first points are those of a Sobol sequence, and so is every tenth point after them. The others
+ * have the highest expected improvement of the best value, times the probability that the point is
+ * valid. Two targets: the expected improvement of the area that the Pareto front dominates. A point
+ * that is being measured is imagined to have the value that the model expects. Example:
+ *
+ *     struct tune_search *s = tune_search_new(&options);
+ *     while ((more = tune_search_next(s, &entity)) == 1) {
+ *         ... measure entity[space->count]
+ *         tune_search_add(s, entity, TUNE_SEARCH_VALID, &value);
+ *     }
+ *     tune_search_free(s);
+ *
+ * The choice is a function of the options and of the rows, in the order in which they were added. So
+ * a search whose rows are added again goes on with the same points.
+ *
+ * In a large space only candidates are compared: a random sample, and what differs from good points
+ * in one dimension, again and again while that is better. Constraints hold for all of them.
+ * Sources: Jones, Schonlau and Welch, Efficient global optimization, 1998 (expected improvement);
+ * Gelbart et al., Bayesian optimization with unknown constraints, 2014 (times the probability);
+ * Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (imagined values). */
+#ifndef TUNE_SURROGATE_SEARCH_H
+#define TUNE_SURROGATE_SEARCH_H
+
+#include "sweeps/spaces/space.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TUNE_SEARCH_TARGETS = 2 };
+
+enum tune_search_state {
+    TUNE_SEARCH_VALID,   /* it has its targets */
+    TUNE_SEARCH_OUTSIDE, /* it has its targets, but breaks another condition: it is not wanted */
+    TUNE_SEARCH_INVALID, /* it has no targets: it cannot be measured */
+    TUNE_SEARCH_PENDING, /* it is being measured */
+};
+
+struct tune_search_options {
+    const struct tune_space *space;
+    uint64_t seed;
+    int start;      /* points before the first of the model; 0: 5, and one for each dimension */
+    int targets;    /* 1 or 2 */
+    bool maximize[TUNE_SEARCH_TARGETS];
+    /* 1: the entity may be measured; 0: it may not; -1 with an error. NULL: all may */
+    int (*allowed)(void *context, const struct tune_value *entity);
+    void *context;
+};
+
+struct tune_search;
+
+/* tune_search_new - begin a search of a borrowed space. NULL with an error: a dimension that has no
+ * model (axes.h), or an error of tune_order_new.
+ * tune_search_free - free it; NULL is fine.
+ * tune_search_add - add a row, which is copied. values[targets]: of a row that has them; one that is
+ * not finite makes the row invalid. A pending row is replaced by the next row of the same entity.
+ * Other rows of an entity are repeats. -1 with an error: the entity is not of the space.
+ * tune_search_next - choose an entity that has no row yet; it is valid until the next call. 1; 0:
+ * all have rows; -1 with an error. */
+struct tune_search *tune_search_new(const struct tune_search_options *options);
+void tune_search_free(struct tune_search *s);
+int tune_search_add(struct tune_search *s, const struct tune_value *entity,
+                    enum tune_search_state state, const double *values);
+int tune_search_next(struct tune_search *s, const struct tune_value **entity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,136 @@
+/* model_search.c - searches of three synthetic costs, in this process: after how many measurements one is within 1 % of the best.
+ *
+ *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or -
+ *     model_search COST table                       each point of the space with its cost, for other searchers
+ *
+ * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs)
+ * or knobs (a database: 5 dimensions, a ridge of two of them). Higher is better, 0 is invalid. ORDER: random, sobol or model. A
+ * measurement has 2 % noise. Whether it is within 1 % is decided without the noise. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "sweeps/spaces/order.h"
+#include "sweeps/surrogate/search.h"
+
+static double fine_tuning(const double *p, const char *optimizer)
+{
+    double length = p[0], batch = p[1], checkpoint = p[2], bf16 = p[3], gpus = p[4], accumulate = p[5];
+    bool sgd = !strcmp(optimizer, "sgd"), muon = !strcmp(optimizer, "muon");
+    double memory = 16e9 * (sgd ? .75 : muon ? .85 : 1) / gpus + batch / gpus * length * (checkpoint ? .9e5 : 6e5) * (bf16 ? 1 : 1.8) + 2e9;
+    if (batch < gpus || memory > 40e9)
+        return 0;
+    double tokens = batch * length * accumulate, rows = batch / gpus * length;
+    double speed = pow(gpus, .88) * 5200 * (bf16 ? 1.9 : 1) * (checkpoint ? .78 : 1) * rows / (rows + 3000) / (1 + length / 9000);
+    return speed * tokens / (tokens + (sgd ? 5000 : muon ? 30000 : 9000));
+}
+
+static double cache(double bytes, double size)
+{
+    return 1 / pow(1 + pow(bytes / size, 4), .25);
+}
+
+static double blocking(const double *p)
+{
+    static const double fetch[] = {.94, 1, .99, .9};
+    double mr = p[0], nr = p[1], kc = p[2], mc = p[3], nc = p[4];
+    double v = 1 - .5 * exp(-mr * nr / 120);
+    if (mr * nr / 16 + mr / 16 + nr > 30)
+        v *= .45;
+    v *= cache(kc * nr * 4, 24e3) * kc / (kc + 40);
+    v *= cache(mc * kc * 4, 700e3) * mc / (mc + 24);
+    v *= cache(nc * kc * 4, 12e6) * nc / (nc + 200);
+    return 400 * v * fetch[(int)p[5]] * (fmod(mc, mr) == 0 ? 1 : .9);
+}
+
+static double knobs(const double *p, const char *mode)
+{
+    static const double centers[3][4] = {{14, 7, 9, 3}, {15, 6, 10, 4}, {12, 9, 7, 2}}, tops[] = {1, .97, .93};
+    int m = !strcmp(mode, "lz4") ? 0 : !strcmp(mode, "zstd") ? 1 : 2;
+    const double *c = centers[m];
+    double x = log2(p[0]) - c[0], y = log2(p[1]) - c[1], z = log2(p[2]) - c[2], w = log2(p[3]) - c[3];
+    return 9000 * tops[m] * exp(-pow((x + y) / 7, 2) - pow((x - y) / 2.2, 2) - pow(z / 5, 2) - pow(w / 2.5, 2));
+}
+
+static double cost_of(const char *cost, const struct tune_value *v, int count)
+{
+    double p[8] = {0};
+    const char *text = "";
+    for (int i = 0; i < count; i++)
+        if (!tune_value_number(&v[i], &p[i]))
+            text = v[i].text;
+    return *cost == 'f' ? fine_tuning(p, text) : *cost == 'b' ? blocking(p) : knobs(p, text);
+}
+
+static int fail(void)
+{
+    fprintf(stderr, "model_search: %s\n", tune_error_message());
+    return 1;
+}
+
+/* Search until a point is good enough. Returns the number of measurements; 0: it was not found within most; -1: an error. */
+static int search(const struct tune_space *space, const char *cost, const char *order, uint64_t seed, int most, double best)
+{
+    struct tune_search_options o = {.space = space, .seed = seed, .targets = 1, .maximize = {true}};
+    struct tune_order_options even = {.seed = seed, .limit = -1};
+    bool model = !strcmp(order, "model");
+    if (!model && tune_order_mode(order, &even.mode) < 0)
+        return -1;
+    struct tune_search *s = model ? tune_search_new(&o) : NULL;
+    struct tune_order *others = model ? NULL : tune_order_new(space, &even);
+    const struct tune_value *entity;
+    int found = s || others ? 0 : -1;
+    for (int n = 1; n <= most && found == 0; n++) {
+        int more = model ? tune_search_next(s, &entity) : tune_order_next(others, &entity);
+        if (more != 1) {
+            found = more;
+            break;
+        }
+        double value = cost_of(cost, entity, space->count);
+        double measured = value * (1 + .02 * tune_random_normal(seed, 99, (uint64_t)n));
+        if (value >= .99 * best)
+            found = n;
+        else if (model && tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &measured) < 0)
+            found = -1;
+    }
+    tune_search_free(s);
+    tune_order_free(others);
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    char path[256];
+    if (argc != 3 && argc != 6)
+        return 2;
+    snprintf(path, sizeof path, "%s/%s.yaml", getenv("MODEL_SPACES") ? getenv("MODEL_SPACES") : "tests/bench/model_spaces", argv[1]);
+    struct tune_space *space = tune_space_read(path);
+    struct tune_value values[8];
+    double best = 0;
+    if (!space)
+        return fail();
+    for (tune_index i = 0; i < space->size; i++) {
+        tune_space_entity(space, i, values);
+        double value = cost_of(argv[1], values, space->count);
+        best = fmax(best, value);
+        for (int k = 0; argc == 3 && k < space->count; k++) {
+            char text[64];
+            tune_value_str(&values[k], text, sizeof text);
+            printf("%s%s", text, k + 1 < space->count ? "," : "");
+        }
+        if (argc == 3)
+            printf(",%.17g\n", value);
+    }
+    for (int i = 0; argc == 6 && i < atoi(argv[4]); i++) {
+        int n = search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
+        if (n < 0)
+            return fail();
+        printf(n ? "%d\n" : "-\n", n);
+        fflush(stdout);
+    }
+    tune_space_free(space);
+    return 0;
+}
