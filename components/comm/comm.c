@@ -373,7 +373,7 @@ static void watch(struct tune_comm *c)
     wait_until(&c->over, &c->lock, WATCH_S);
     if (c->failed || c->moving_since == 0)
         return;
-    int gone = c->t.ended(c->t.own);
+    int gone = c->t.hangs ? c->t.ended(c->t.own) : -1;
     double now = tune_clock_s(), stalled_s = now - c->moving_since;
     if (gone >= 0 && c->gone_since == 0)
         c->gone_since = now;
@@ -620,12 +620,12 @@ struct tune_comm *tune_comm_open_self(void)
     return tune_comm_open(&self, 0);
 }
 
-/* Join the thread. false: it does not come back. */
+/* Join the thread. false: it hangs. */
 static bool thread_ends(struct tune_comm *c)
 {
     pthread_mutex_lock(&c->lock);
     double until = tune_clock_s() + GRACE_S;
-    while (!c->ended && (!c->failed || tune_clock_s() < until))
+    while (!c->ended && (!c->failed || !c->t.hangs || tune_clock_s() < until))
         wait_until(&c->over, &c->lock, WATCH_S);
     bool ended = c->ended;
     pthread_mutex_unlock(&c->lock);

@@ -14,6 +14,7 @@ struct tune_transport {
     const char *name; /* "threads", "mpi" */
     void *own;        /* the first argument of each function */
     int rank, size;
+    int hangs;        /* a call may wait for ever for a rank that has ended. Then it is given up */
 
     /* Give bytes, and get those of all ranks: all[size][bytes]. It waits timeout_s for ranks that
      * are behind. If it fails because of a rank, *late is that one. The error says what became of

@@ -83,10 +83,11 @@ enum { STARTS = 300, LONG = 37 }; /* more than the queue holds */
 
 static inline int try_queue(struct tune_comm *c, int rank, void *context)
 {
-    int size = tune_comm_size(c), starts = context ? *(int *)context : STARTS;
-    float(*values)[LONG] = malloc((size_t)starts * sizeof *values), (*share)[LONG] = malloc((size_t)starts * sizeof *share);
+    (void)context;
+    int size = tune_comm_size(c);
+    float(*values)[LONG] = malloc(STARTS * sizeof *values), (*share)[LONG] = malloc(STARTS * sizeof *share);
     int64_t number = 0, first_number = 0;
-    for (int k = 0; k < starts && number >= 0; k++) {
+    for (int k = 0; k < STARTS && number >= 0; k++) {
         for (size_t i = 0; i < LONG; i++)
             values[k][i] = element(rank, (size_t)k * LONG + i);
         tune_comm_step(c, k / 3);
@@ -96,7 +97,7 @@ static inline int try_queue(struct tune_comm *c, int rank, void *context)
     }
     int status = number < 0 || tune_comm_wait(c, number) < 0 || tune_comm_wait(c, first_number) < 0 ? -1 : 0;
     size_t first = tune_comm_share(LONG, rank, size), own = tune_comm_share_count(c, LONG);
-    for (int k = 0; k < starts && status == 0; k++)
+    for (int k = 0; k < STARTS && status == 0; k++)
         for (size_t i = 0; i < own && status == 0; i++) {
             float expected = element(0, (size_t)k * LONG + first + i);
             for (int r = 1; r < size; r++)

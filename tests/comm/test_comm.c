@@ -1,63 +1,10 @@
 /* test_comm.c - collectives between ranks that are threads: against plain loops, in each order, with ranks that differ, end or stop. */
-#include <pthread.h>
 #include <semaphore.h>
 
 #include "test.h"
 
-#include "comm/comm.h"
-#include "comm/threads.h"
 #include "comm_checks.h"
-#include "core/clock.h"
-
-enum { MOST = 8 };
-
-/* Ranks that run one function. */
-struct crew {
-    int size;
-    double timeout_s;
-    struct tune_threads *world;
-    int (*work)(struct tune_comm *c, int rank, void *context);
-    void *context;
-    int status[MOST];
-    char error[MOST][2048];
-    double seconds[MOST];
-};
-struct member {
-    struct crew *crew;
-    int rank;
-};
-
-static void *one(void *of)
-{
-    struct member *m = of;
-    struct tune_transport t;
-    double began = tune_clock_s();
-    tune_threads_join(m->crew->world, m->rank, &t);
-    struct tune_comm *c = tune_comm_open(&t, m->crew->timeout_s);
-    int status = c ? m->crew->work(c, m->rank, m->crew->context) : -1;
-    m->crew->status[m->rank] = status;
-    snprintf(m->crew->error[m->rank], sizeof *m->crew->error, "%s", status < 0 ? tune_error_message() : "");
-    tune_comm_close(c);
-    m->crew->seconds[m->rank] = tune_clock_s() - began;
-    return NULL;
-}
-
-static struct crew run(int size, const struct tune_threads_trouble *trouble, double timeout_s,
-                       int (*work)(struct tune_comm *c, int rank, void *context), void *context)
-{
-    struct crew crew = {.size = size, .timeout_s = timeout_s, .work = work, .context = context};
-    struct member members[MOST];
-    pthread_t threads[MOST];
-    crew.world = tune_threads_new(size, trouble);
-    assert_got(crew.world);
-    for (int r = 0; r < size; r++) {
-        members[r] = (struct member){&crew, r};
-        assert_int_equal(pthread_create(&threads[r], NULL, one, &members[r]), 0);
-    }
-    for (int r = 0; r < size; r++)
-        pthread_join(threads[r], NULL);
-    return crew;
-}
+#include "crew.h"
 
 static void all_well(int size, const struct tune_threads_trouble *trouble, int (*work)(struct tune_comm *c, int rank, void *context), void *context)
 {
@@ -106,24 +53,12 @@ static void against_loops(void **state)
     all_well(2, NULL, try_large, NULL);
 }
 
-/* ---- many at once, with trouble ---- */
+/* ---- many at once ---- */
 
-static void in_any_order(void **state)
+static void many(void **state)
 {
     (void)state;
-    int few = 4;
     all_well(3, NULL, try_queue, NULL);
-    const char *asked = getenv("TUNE_COMM_SEED"); /* one that failed */
-    uint64_t from = asked ? strtoull(asked, NULL, 10) : 1, to = asked ? from : 200;
-    for (uint64_t seed = from; seed <= to; seed++) {
-        struct tune_threads_trouble trouble = {.seed = seed, .delay_us = 60};
-        int size = 2 + (int)(seed % (MOST - 1));
-        struct crew crew = run(size, &trouble, 60, try_queue, &few);
-        for (int r = 0; r < size; r++)
-            if (crew.status[r] < 0)
-                fail_msg("TUNE_COMM_SEED=%llu: rank %d of %d: %s", (unsigned long long)seed, r, size, crew.error[r]);
-        tune_threads_free(crew.world);
-    }
 }
 
 static void sums(void **state)
@@ -292,7 +227,7 @@ static void a_rank_is_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares),    cmocka_unit_test(against_loops), cmocka_unit_test(in_any_order), cmocka_unit_test(sums),
+        cmocka_unit_test(shares),    cmocka_unit_test(against_loops), cmocka_unit_test(many), cmocka_unit_test(sums),
         cmocka_unit_test(differing), cmocka_unit_test(bad_arguments), cmocka_unit_test(a_rank_ends),  cmocka_unit_test(a_rank_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

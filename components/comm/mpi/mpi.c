@@ -217,7 +217,7 @@ int tune_mpi_open(struct tune_transport *t)
         return -1;
     }
     *t = (struct tune_transport){
-        .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
+        .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .hangs = 1, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
         .broadcast = mpi_broadcast, .ended = mpi_ended, .close = mpi_close,
     };
     return 0;
