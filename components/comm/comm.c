@@ -182,6 +182,11 @@ static size_t piece_count(size_t count, int rank, int size, size_t first)
     return start >= end ? 0 : end - start < PIECE ? end - start : PIECE;
 }
 
+size_t tune_comm_held_bytes(const struct tune_comm *c, size_t count)
+{
+    return c ? (size_t)(c->t.size - 1) * piece_count(count, c->t.rank, c->t.size, 0) * sizeof *c->pieces : 0;
+}
+
 /* Room for the pieces of the other ranks, of so many elements each. */
 static int reserve_pieces(struct tune_comm *c, size_t elements)
 {

@@ -129,9 +129,12 @@ struct tune_collective_record {
 /* tune_comm_history - the last collectives, at most `most` and at most 64, the newest last, into
  * records. Returns their number.
  * tune_comm_bytes - bytes that this rank has sent in collectives.
+ * tune_comm_held_bytes - memory that a comm takes for its first reduce_scatter of count elements; c
+ * may be NULL.
  * tune_collective_name - "reduce_scatter" and so on. */
 int tune_comm_history(struct tune_comm *c, struct tune_collective_record *records, int most);
 uint64_t tune_comm_bytes(struct tune_comm *c);
+size_t tune_comm_held_bytes(const struct tune_comm *c, size_t count);
 const char *tune_collective_name(enum tune_collective_kind kind);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "files/cjson.h"
+#include "comm/comm.h"
 #include "files/file.h"
 #include "core/try.h"
 #include "datasets/dataset.h"
@@ -94,6 +95,8 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .saves_between = tune_flags_saves(flags) && (flags->checkpoint.save_every != 0 || flags->eval.every != 0),
         .resumes = flags->resume,
     };
+    int place;
+    request.ranks_here = flags->comm ? tune_comm_local(flags->comm, &place) : 1;
     plan_answers(&request, flags);
     request.reference = reference_answers(flags, &request.loader, rows->rows);
     int status = folder ? plan_samples(&request, flags) : 0; /* without the tokenizer they are not known */

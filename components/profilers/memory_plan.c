@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "comm/comm.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "devices/record.h"
@@ -101,6 +102,9 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
         add_to(&answers, tune_cache_bytes(r->config, r->activations, r->answer_rows, r->answer_tokens, N));
     add(plan, "answers' keys and values", answers, DEVICE);
     add(plan, "loader", loader, HOST);
+    if (o->comm && tune_comm_size(o->comm) > 1)
+        add(plan, "other ranks' gradients", (int64_t)tune_comm_held_bytes(o->comm, (size_t)model.gradients / sizeof(float)) +
+                                                (plan->memory.shared ? 0 : model.gradients), HOST);
     add(plan, "reference", reference_bytes(r), HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
     add(plan, "longest row", row, HOST);
@@ -247,6 +251,8 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
         TRY(check_device(plan, r, dev));
     for (int i = 0; i < count; i++) {
         int64_t need = to_take(plan, HOST) + beside(r, plan->mapped, limits[i].counts);
+        if (limits[i].counts == TUNE_MEMORY_FILLED && r->ranks_here > 1)
+            need *= r->ranks_here;
         if (need - limits[i].bytes > most) {
             most = need - limits[i].bytes;
             worst = &limits[i];
@@ -257,10 +263,12 @@ int tune_memory_plan_check(const struct tune_memory_plan *plan, const struct tun
         return 0;
     char parts[512];
     struct advice help = advice(plan, r, dev, (struct excess){HOST, most});
-    return tune_error_cannot("not enough memory%s: %.1f MiB are still to be taken%s, %.1f MiB are %s. "
+    bool shared = worst->counts == TUNE_MEMORY_FILLED && r->ranks_here > 1;
+    return tune_error_cannot("not enough memory%s: %.1f MiB are still to be taken%s%s, %.1f MiB are %s. "
                                "The run needs %s. To need less:%s",
                                plan->memory.shared ? "" : " on the host", mib(worst_need),
                                worst->counts == TUNE_MEMORY_FILLED
                                    ? "" : " (a thread's stack and what is only reserved among them)",
+                               shared ? " by all ranks of this machine" : "",
                                mib(worst->bytes), worst->what, tune_memory_plan_text(plan, parts, sizeof parts), help.text);
 }

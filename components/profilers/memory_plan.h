@@ -48,6 +48,7 @@ struct tune_memory_request {
     int answer_caches;
     bool saves_between;       /* checkpoints are saved before the end, too */
     bool resumes;                      /* moments will be read from a file */
+    int ranks_here;                    /* ranks that share this machine's memory; 0: one */
     int64_t reference;                 /* log-probabilities that a reference will keep; 0: none */
 };
 
