@@ -145,6 +145,7 @@ int tune_loader_next(struct tune_loader *load, struct tune_batch *batch)
             make_empty(load, batch);
     }
     load->put = end;
+    batch->last = end == load->count;
     if (!load->o.packing)
         load->given = *tune_loader_place(load, load->at.step, end - 1) + 1;
     if (end == load->count)

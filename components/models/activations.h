@@ -86,6 +86,8 @@ struct tune_model {
     /* the step's scalars: in the loop's record, or the model's own */
     tune_address step_at, own_step;
     struct tune_comm *comm;          /* of several ranks; NULL: one */
+    int reduced_from;                /* gradients of units from here on are on their way */
+    int64_t reducing;                /* the last of their collectives */
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
     double noise_alpha;              /* NEFTune's; 0: none */
     uint64_t noise_seed;
@@ -93,6 +95,10 @@ struct tune_model {
     struct tune_tensor hidden_tensor;
     int B, T;                        /* sizes of the last forward */
 };
+
+/* tune_model_reduce_unit - the gradients of this unit are complete: begin to add them up over the
+ * ranks, while backward goes on. Units come from the last one down. */
+int tune_model_reduce_unit(struct tune_model *m, int unit);
 
 /* tune_model_max_sizes - upper limits of all operations of the model and of its loss, for the
  * device's working memory. The table of parameters and the sizes are there; the weights may be

@@ -1,4 +1,5 @@
 /* reduce.c - the gradients and the sums of a step, added up over the ranks. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "comm/comm.h"
@@ -10,41 +11,89 @@
 void tune_model_ranks(struct tune_model *m, struct tune_comm *comm)
 {
     m->comm = comm && tune_comm_size(comm) > 1 ? comm : NULL;
+    m->reduced_from = m->config.layers + 2;
 }
 
-/* Each rank adds up its share, and gets the others'. */
-static int add_up(struct tune_comm *c, float *values, size_t count)
+/* Each rank adds up its share of values[count], and gets the others'. Returns the number of the second collective. */
+static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what)
 {
     float *share = values + tune_comm_share(count, tune_comm_rank(c), tune_comm_size(c));
-    struct tune_collective add = {.kind = TUNE_REDUCE_SCATTER, .what = "gradients", .from = values, .to = share, .count = count,
+    struct tune_collective add = {.kind = TUNE_REDUCE_SCATTER, .what = what, .from = values, .to = share, .count = count,
                                   .element = sizeof *values};
-    struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = "gradients", .to = values, .count = count, .element = sizeof *values};
-    TRY(tune_comm_do(c, &add));
-    return tune_comm_do(c, &get);
+    struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = values, .count = count, .element = sizeof *values};
+    TRY(tune_comm_start(c, &add));
+    return tune_comm_start(c, &get);
 }
 
-/* The same for numbers that only the device can read: by a copy. */
-static int add_up_copy(struct tune_model *m, const struct tune_tensor *g)
+/* Start the gradients of a unit. Its rows may lie in two places: its weights, and its adapters. */
+static int start_unit(struct tune_model *m, int unit, float *gradients)
 {
-    int64_t bytes = g->shape[0] * (int64_t)sizeof(float);
-    float *copy = tune_zeroed((size_t)g->shape[0], sizeof *copy, "a copy of the gradients");
-    int status = copy ? tune_device_download(m->dev, copy, g->data, bytes) : -1;
+    const struct tune_parameters *p = &m->parameters;
+    char what[40];
+    snprintf(what, sizeof what, "gradients of unit %d", unit);
+    for (int i = 0, next; i < p->count; i = next) {
+        const struct tune_parameter *first = &p->at[i];
+        int64_t end = first->gradient + first->count;
+        next = i + 1;
+        if (first->unit != unit || first->gradient < 0)
+            continue;
+        for (; next < p->count && p->at[next].unit == unit && p->at[next].gradient >= 0 && p->at[next].adapter == first->adapter; next++)
+            end = p->at[next].gradient + p->at[next].count;
+        m->reducing = start(m->comm, gradients + first->gradient, (size_t)(end - first->gradient), what);
+        TRY(m->reducing);
+    }
+    return 0;
+}
+
+/* The gradients in host memory; NULL: they are on a device of its own. */
+static int in_place(struct tune_model *m, float **gradients)
+{
+    void *host;
+    TRY(tune_device_in_place(m->dev, tune_model_state(m, TUNE_GRADIENT).data, &host));
+    *gradients = host;
+    return 0;
+}
+
+int tune_model_reduce_unit(struct tune_model *m, int unit)
+{
+    float *gradients;
+    if (!m->comm)
+        return 0;
+    TRY(in_place(m, &gradients));
+    if (!gradients)
+        return 0;
+    m->reduced_from = unit;
+    return start_unit(m, unit, gradients);
+}
+
+/* Gradients that only the device can read go by a copy. */
+static int add_up_copy(struct tune_model *m)
+{
+    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
+    int64_t bytes = g.shape[0] * (int64_t)sizeof(float);
+    float *copy = tune_zeroed((size_t)g.shape[0], sizeof *copy, "a copy of the gradients");
+    int status = copy ? tune_device_download(m->dev, copy, g.data, bytes) : -1;
     if (status == 0)
         status = tune_device_sync(m->dev);
+    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients") : -1;
+    status = number < 0 ? -1 : tune_comm_wait(m->comm, number);
     if (status == 0)
-        status = add_up(m->comm, copy, (size_t)g->shape[0]);
-    if (status == 0)
-        status = tune_device_upload(m->dev, g->data, copy, bytes);
+        status = tune_device_upload(m->dev, g.data, copy, bytes);
     free(copy);
     return status;
 }
 
+/* Backward has started the units from the last one down to reduced_from. */
 static int add_up_gradients(struct tune_model *m)
 {
-    void *host;
-    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
-    TRY(tune_device_in_place(m->dev, g.data, &host));
-    return host ? add_up(m->comm, host, (size_t)g.shape[0]) : add_up_copy(m, &g);
+    float *gradients;
+    TRY(in_place(m, &gradients));
+    if (!gradients)
+        return add_up_copy(m);
+    for (int unit = m->reduced_from - 1; unit >= 0; unit--)
+        TRY(start_unit(m, unit, gradients));
+    m->reduced_from = m->config.layers + 2;
+    return tune_comm_wait(m->comm, m->reducing);
 }
 
 /* The scalars of the step, and its counts on the host. */

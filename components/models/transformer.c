@@ -614,15 +614,17 @@ static int embed_backward(struct tune_model *m, const struct tune_tensor *dx)
     return tune_embed_backward(m->dev, &dw, dx, &m->ids, m->config.embedding_multiplier);
 }
 
-static int all_backward(struct tune_model *m, struct tune_tensor *dhidden)
+static int all_backward(struct tune_model *m, struct tune_tensor *dhidden, bool last)
 {
     int layers = m->config.layers, lowest = lowest_trainable(m);
     struct tune_tensor dx = residual(m, m->dnorm);
     TRY(begin_unit(m, layers + 1));
     TRY(end_unit(m, layers + 1, final_norm_backward(m, &dx, dhidden)));
+    TRY(last ? tune_model_reduce_unit(m, layers + 1) : 0);
     for (int i = layers - 1; i >= 0 && i + 1 >= lowest; i--) {
         TRY(begin_unit(m, i + 1));
         TRY(end_unit(m, i + 1, layer_backward(m, i, lowest, &dx, dhidden)));
+        TRY(last ? tune_model_reduce_unit(m, i + 1) : 0);
     }
     if (tune_model_embedding(m)->gradient < 0)
         return 0;
@@ -638,7 +640,10 @@ int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, st
                                                   ? "there are no gradients; call tune_model_zero_grad first"
                                               : !m->pass.training ? "the model's last pass was an inference; call tune_model_forward first"
                                                   : "the batch is not the last one given to tune_model_forward");
+    if (m->comm && m->reduced_from < m->config.layers + 2)
+        return tune_error_set("backward: the step's last micro-batch has gone backward already, and its gradients are on their way to the "
+                              "other ranks; set `last` of the batches before to false");
     tune_device_does(m->dev, TUNE_BACKWARD, -1, "");
     TRY(tune_unit_check(m));
-    return all_backward(m, dhidden);
+    return all_backward(m, dhidden, batch->last);
 }
