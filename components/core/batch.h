@@ -36,8 +36,8 @@ struct tune_batch {
      * tune_batch_start */
     const int32_t *starts;
     int64_t row_count;       /* rows of the data set in the batch; 0: B */
-    bool last;               /* the step's last micro-batch, of this rank: its gradients may go to the
-                                other ranks as they are made. A loader says it */
+    bool last;               /* the step's last micro-batch of this rank: its gradients may go to
+                                the other ranks as they are made. A loader says it */
     bool empty;              /* it keeps several ranks in step (datasets/loader.h): one row of the
                                 data set that does not count, and no label */
     /* A row of the data set may have labelled sequences, such as two answers to a prompt. Those of
