@@ -206,6 +206,7 @@ static void print_note(int width, const char *format, ...)
     char text[1024];
     int column = 0;
     FORMAT(text, format);
+    tune_blank_controls(text);
     for (char *rest = NULL, *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         int n = (int)strlen(word);
         if (column > 0 && column + 1 + n > width) {

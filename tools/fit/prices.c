@@ -121,6 +121,9 @@ int fit_prices_read(struct fit_prices *prices, const char *path)
         code = csv ? read_csv(prices, path, csv) : -1;
         tune_csv_free(csv);
     }
+    tune_blank_controls(prices->unknown);
+    tune_blank_controls(prices->left);
+    tune_blank_controls(prices->currency);
     TRY(code);
     return prices->rows > 0 ? 0 : tune_error_usage("%s has no prices", path);
 }

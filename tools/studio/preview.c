@@ -277,7 +277,7 @@ static void put_forecast(cJSON *json, const char *text)
 /* The values with one more, as a command line; NULL with a problem. */
 static cJSON *with(struct studio_reply *r, const cJSON *program, const cJSON *values, const char *name, cJSON *value)
 {
-    static const char *const dropped[] = {"requeue", "overwrite", "show_tokens", "plan_memory"};
+    static const char *const dropped[] = {"requeue", "overwrite", "show_tokens", "plan_memory", "plan_gpu"};
     cJSON *copy = values ? cJSON_Duplicate(values, true) : cJSON_CreateObject();
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
         cJSON_DeleteItemFromObjectCaseSensitive(copy, dropped[i]);
