@@ -81,6 +81,8 @@ static int fit(void)
     int count;
     if (my.gpu && !strcmp(my.gpu, "list"))
         return fit_gpus_list();
+    if (my.json && tune_flags_given(&my.tune, "output-format") && strcmp(my.format, "json"))
+        return tune_error_usage("--json and --output-format %s exclude each other", my.format);
     my.format = my.json ? "json" : my.format;
     TRY(check_methods());
     TRY(count = fit_gpus_read(&my, gpus));

@@ -14,7 +14,8 @@
  * bytes: the weights once in each pass: forward, backward, and forward again with checkpointing. A
  * weight of 4 bits is written and read as bfloat16 besides. Gradients count six times: they are
  * zeroed, added to and read, and the optimizer reads and writes as many weights. Moments, averages
- * and activations count twice. Sizes are those of the memory plan. */
+ * and activations count twice. Sizes are those of the memory plan. Muon's own products do not
+ * count. */
 #ifndef TUNE_PROFILERS_ROOFLINE_H
 #define TUNE_PROFILERS_ROOFLINE_H
 

@@ -96,7 +96,8 @@ enough() {
 is "what would make it fit makes it fit: batch, length, method" enough --model llama3-8b --method lora --length 4096 --batch-size 16
 is "... optimizer" eval 'enough --model llama3-8b --method full --max-length 2048 --batch-size 16 && grep -q "^h20 --optimizer sgd$" changes && grep -q "^rtx-3090 --method lora --batch-size 1$" changes'
 is "... checkpointing, bfloat16, rank" eval 'enough --model smollm2-360m --method lora --activation-checkpointing none --dtype float32 --base-dtype float32 --lora-r 16 --batch-size 9 --max-length 4096 && grep -q -- "--activation-checkpointing full" changes && grep -q -- "--dtype bfloat16" changes'
-is "where no option is enough, it says so" eval '"$fit" --model qwen3-32b --method full >out && tr -s "\n " " " <out | grep -qF "rtx-3080-10gb 9.7" && grep -q "GiB too much; no option of fit is enough$" out && grep -qx "# It fits on none of them." out'
+is "... rank, alone and with others" eval 'enough --model llama3-8b --method lora --lora-r 256 --length 512 && grep -q "^rtx-3090 --lora-r 8$" changes && enough --model qwen3-14b --method qlora --lora-r 256 --length 1024 --batch 2 && grep -q "^rtx-3060-12gb --batch-size 1 --lora-r 8 --max-length [0-9]*$" changes'
+is "where no option is enough, it says so" eval '"$fit" --model qwen3-32b --method full >out && tr -s "\n " " " <out | grep -qF "rtx-3080-10gb 9.7" && grep -q "GiB too much; no batch, length, method or rank is enough$" out && grep -qx "# It fits on none of them." out'
 is "the smallest is the first that fits" eval '"$fit" --model llama3-8b --method qlora --batch 2 --width 80 >out && grep -q "^# Smallest that fits: rtx-3060-12gb, 11.7 GiB. Fastest by tokens/s: b200.$" out && [ "$(awk "/ yes / { print \$1; exit }" out)" = rtx-3060-12gb ]'
 is "at 80 columns, no line is longer" eval '"$fit" --model llama3-8b --batch 16 --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ]'
 is "it says what is float32" eval '"$fit" --model smollm2-135m --width 200 >out && grep -q "^# smollm2-135m, full: float32 weights and moments; " out && grep -q "lora: the base frozen in bfloat16, adapters of rank 16 with float32 weights and$" out && "$fit" --gpu l4 --model smollm2-135m | grep -q "^# What is trained has float32 weights, gradients and moments: 16 bytes"'
@@ -112,7 +113,7 @@ priced() { "$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --pri
 is "prices: per hour, and a million tokens at the estimate" eval 'priced prices.csv --json >priced.json && awk "BEGIN { want = 3.29 / 3600 / $(of tokens_per_second h100-80gb priced.json) * 1e6; got = $(sed -n "/h100-80gb/,/currency/s/.*cost_per_million_tokens\":[^0-9]*\([0-9.]*\),/\1/p" priced.json); print want, got; exit !(got > 0 && (got - want) ^ 2 < (0.001 * want) ^ 2) }" && [ "$(of currency l4 priced.json)" = USD ] && ! of cost_per_million_tokens l40 priced.json'
 is "... in the table, with what was left out, and the cheapest" eval 'priced prices.csv --width 100 >out && grep -qE "^l4 .* 0.71 +0.1[0-9]+" out && grep -qE "^a100-80gb-pcie .* 1.89 " out && grep -qx "# prices.csv: 1 row names no known GPU, and is left out: MI300X. --gpu list prints the names." out && grep -qx "# prices.csv: columns left out: watts." out && tr -s "\n# " " " <out | grep -qE "Cheapest by the hour: l4, 0.71 USD. Cheapest by the token, at tokens/s: h100-80gb, 0.0[0-9]+ USD for a million. .* Without a price: rtx-3080-10gb, .*, b200. $"'
 is "... it fits 80 columns, names whole" eval 'priced prices.csv --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ] && grep -q "^a100-80gb-pcie " out'
-is "... programs read on stderr what was left out" eval 'priced prices.csv --output-format csv 2>err >out && grep -qx "fit: prices.csv: 1 of 4 rows name no known GPU, and are left out: MI300X" err'
+is "... programs read on stderr what was left out" eval 'priced prices.csv --output-format csv 2>err >out && grep -qx "fit: prices.csv: 1 of 4 rows name no known GPU, and are left out: MI300X" err && grep -qx "fit: prices.csv: columns left out: watts" err'
 printf 'gpu,\033]0;x_per_hour,\033[31mred\nl4,1,2\n\033[2Jgone,1,2\n' >escapes.csv
 is "what a file of prices says moves no cursor" eval 'priced escapes.csv --width 100 >out 2>&1 && priced escapes.csv --output-format csv >>out 2>&1 && priced escapes.csv --json >>out 2>&1 && grep -qF "is left out: ?[2Jgone" out && ! grep -q "$(printf "\033")" out'
 printf '{"l4": 0.71, "h100-80gb": 3.29, "NVIDIA A100 80GB PCIe": 1.89}' >prices.json
@@ -177,6 +178,7 @@ refused "a store with one GPU" 2 "--store goes with the list of all GPUs" "$fit"
 # ---- what is wrong ----
 refused "neither a model nor a GPU is named" 2 "which model, or which GPU?" "$fit"
 refused "a GPU named twice" 2 "the GPU h100-80gb is named twice: as NVIDIA-H100-80GB-HBM3, too" "$fit" --gpu l4,h100,NVIDIA-H100-80GB-HBM3
+refused "two formats" 2 "--json and --output-format csv exclude each other" "$fit" --model smollm2-135m --json --output-format csv
 refused "an unknown model, without a GPU" 2 "no-such" "$fit" --model no-such
 refused "an unknown method, without a GPU" 2 "expected full, lora, qlora" "$fit" --model smollm2-135m --method q
 refused "an unknown GPU" 2 "--gpu gtx-1: known are rtx-3080-10gb, rtx-3060-12gb, " "$fit" --gpu gtx-1

@@ -94,12 +94,14 @@ static int try_methods(const struct fit_run *r, struct tips *tips)
     return 0;
 }
 
-/* One row, checkpointing, and the first method with which such rows fit, as long as they may be. */
-static int try_all(const struct fit_run *r, struct tips *tips)
+/* The first method with which one row fits, checkpointed, as long as it may be; with this rank. 1:
+ * there is one, and tips has all that is to change. */
+static int try_rank(const struct fit_run *r, int rank, struct tips *tips)
 {
     struct fit_flags f = *r->my;
     f.tune.activation_checkpointing = 1;
     f.tune.loader.batch_size = 1;
+    f.tune.lora.r = rank;
     f.dtype = f.base_dtype = TUNE_BF16;
     for (int method = r->method; method < METHODS; method++) {
         struct fit_run changed = *r;
@@ -119,9 +121,11 @@ static int try_all(const struct fit_run *r, struct tips *tips)
             add_both(tips, "--dtype bfloat16");
         if (method == LORA && r->my->base_dtype != TUNE_BF16)
             add_both(tips, "--base-dtype bfloat16");
+        if (method != FULL && rank != r->my->tune.lora.r)
+            add_both(tips, "--lora-r %d", rank);
         if (length < r->length)
             add_both(tips, "--max-length %d", length);
-        return 0;
+        return 1;
     }
     return 0;
 }
@@ -140,5 +144,10 @@ int fit_advice(const struct fit_run *r, char *text, size_t size)
         add_tip(&tips, "--max-length %d", longest);
     TRY(try_options(r, &tips));
     TRY(try_methods(r, &tips));
-    return *text ? 0 : try_all(r, &tips);
+    if (*text)
+        return 0;
+    int found = try_rank(r, r->my->tune.lora.r, &tips);
+    if (found == 0 && r->my->tune.lora.r > LEAST_RANK)
+        found = try_rank(r, LEAST_RANK, &tips);
+    return found < 0 ? -1 : 0;
 }

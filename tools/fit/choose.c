@@ -71,13 +71,19 @@ static int make_choice(struct choice *c, const struct asked *a)
 
 /* ---- the table ---- */
 
-static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s", "per hour", "per Mtok", "why not"};
+static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s",
+                                             "per hour", "per Mtok", "why not"};
 static const char *const program_columns[] = {
-    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length", "tokens_per_second", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency", "why_not", "fits_with",
-    "model", "method", "command"};
-enum { PEOPLE = sizeof people_columns / sizeof *people_columns, PRICE = 7, PRICES = 2, PROGRAM = sizeof program_columns / sizeof *program_columns };
+    "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length",
+    "tokens_per_second", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency",
+    "why_not", "fits_with", "model", "method", "command"};
+enum {
+    PEOPLE = sizeof people_columns / sizeof *people_columns,
+    PROGRAM = sizeof program_columns / sizeof *program_columns,
+    PRICE = 7, PRICES = 2 /* the first column of prices, and how many there are */
+};
 
-/* People get both in one cell. */
+/* Why it does not fit, and with what it would. People get both in one cell. */
 static void put_reason(struct tune_table *t, const struct choice *c, bool people)
 {
     char why[768] = "";
@@ -86,7 +92,7 @@ static void put_reason(struct tune_table *t, const struct choice *c, bool people
     else if (!c->fits)
         snprintf(why, sizeof why, "%.2f GiB too much", (double)(c->plan.device - c->run.room) / GIB);
     if (people && !*c->old && !c->fits)
-        tune_append(why, sizeof why, "%s%s", *c->advice ? "; it fits with " : "; no option of fit is enough", c->advice);
+        tune_append(why, sizeof why, "%s%s", *c->advice ? "; it fits with " : "; no batch, length, method or rank is enough", c->advice);
     if (!c->fits && c->rows > 0)
         tune_append(why, sizeof why, "; yet %d row%s of the store ran on it", c->rows, c->rows == 1 ? "" : "s");
     tune_table_text(t, why);
@@ -225,9 +231,9 @@ static void print_heading(const struct fit_flags *my, int method, int length, in
     if (method != FULL)
         snprintf(adapters, sizeof adapters, "the base frozen in %s, adapters of rank %d with float32 weights and moments",
                  method == QLORA ? "4 bits (nf4)" : fit_dtype(my->base_dtype), my->tune.lora.r);
-    print_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d rows of %d tokens.", my->tune.model, fit_methods[method],
+    print_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d row%s of %d tokens.", my->tune.model, fit_methods[method],
                method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
-               my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, length);
+               my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, my->tune.loader.batch_size == 1 ? "" : "s", length);
     if (length < my->tune.data.max_length)
         print_note(width, "Rows are no longer than the model's context, %d.", length);
 }
@@ -373,6 +379,8 @@ static int print_table(struct asked *a)
     if (code == 0 && a->prices && a->prices->unknown_count > 0)
         fprintf(stderr, "fit: %s: %d of %d rows name no known GPU, and are left out: %s\n", a->prices->path, a->prices->unknown_count,
                 a->prices->rows, a->prices->unknown);
+    if (code == 0 && a->prices && *a->prices->left)
+        fprintf(stderr, "fit: %s: columns left out: %s\n", a->prices->path, a->prices->left);
     return code;
 }
 

@@ -26,7 +26,7 @@ int fit_measured_read(struct fit_measured *m, const struct fit_run *r)
 #include "flags/known.h"
 #include "sweeps/answers/question.h"
 
-enum column { MODEL, GPUS, LENGTH, BATCH, CHECKPOINTING, DTYPE, MODEL_OF_GPU, HOST_CLASS, EXPERIMENT, STATUS, SPEED, COLUMNS };
+enum stored_column { MODEL, GPUS, LENGTH, BATCH, CHECKPOINTING, DTYPE, MODEL_OF_GPU, HOST_CLASS, EXPERIMENT, STATUS, SPEED, COLUMNS };
 static const char *const names[COLUMNS] = {"model_name", "number_gpus", "model_max_length", "batch_size", "gradient_checkpointing", "torch_dtype",
                                            "gpu_model", "host_class", "experiment", "status", "train_tokens_per_second"};
 
@@ -37,19 +37,19 @@ struct stored_rows {
     int64_t row;
 };
 
-static const char *text_of(const struct stored_rows *s, enum column c, char *text, size_t size)
+static const char *text_of(const struct stored_rows *s, enum stored_column c, char *text, size_t size)
 {
     *text = 0;
     tune_answer_to_string(tune_answer_at(s->a, s->row, s->at[c]), text, size);
     return text;
 }
 
-static bool has_number(const struct stored_rows *s, enum column c, double wanted)
+static bool has_number(const struct stored_rows *s, enum stored_column c, double wanted)
 {
     return tune_answer_number(tune_answer_at(s->a, s->row, s->at[c])) == wanted;
 }
 
-static bool has_flag(const struct stored_rows *s, enum column c, bool wanted)
+static bool has_flag(const struct stored_rows *s, enum stored_column c, bool wanted)
 {
     char text[16];
     text_of(s, c, text, sizeof text);
