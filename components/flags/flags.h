@@ -243,13 +243,13 @@ extern const struct tune_service tune_plan_memory;
      "say what memory the run takes, and end. Exit code 3: it does not fit. A known model and " \
      "the data need not be here"}, \
     TUNE_OPTION_SERVED("plan-memory", &tune_plan_memory), \
-    {"plan-gpu", TUNE_OF_SESSION(TUNE_STRING), &(f).plan_gpu, NULL, "", "", \
-     "with --plan-memory and --device cuda: plan for this GPU, which need not be here. " \
-     "build/fit --gpu list prints the names"}, \
     {"show-tokens", TUNE_OF_SESSION(TUNE_INT), &(f).show_tokens, "0", "[0,inf)", "rows", \
      "rows to print as the model sees them. Nothing is trained"}, \
     TUNE_OPTION_SERVED("show-tokens", &tune_show_tokens), \
     TUNE_OPTION_MORE, \
+    {"plan-gpu", TUNE_OF_SESSION(TUNE_STRING), &(f).plan_gpu, NULL, "", "", \
+     "with --plan-memory and --device cuda: plan for this GPU, which need not be here. " \
+     "build/fit --gpu list prints the names"}, \
     {"limit", TUNE_INT64, &(f).data.limit, "0", "[0,inf)", "rows", \
      "take only the first rows of --dataset; 0: all. Of several files, each is limited. Held-out " \
      "rows are among them; --eval-dataset is read whole"}, \

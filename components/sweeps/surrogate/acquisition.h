@@ -1,8 +1,8 @@
-/* acquisition.h - how much a measurement of a point is expected to improve what is known. Private to
- * this folder.
+/* acquisition.h - how much a measurement of a point is expected to improve what is known. Private
+ * to this folder.
  *
- * One target: the expected improvement of the best value, which is that of the models at the rows,
- * so that noise is not taken for a gain. Two targets: the expected growth of the area that the
+ * One target: the expected improvement of the best value. That is the model's at the rows, so that
+ * noise is not taken for a gain. Two targets: the expected growth of the area that the
  * Pareto front dominates, with independent models. It is an integral over the front's steps:
  * the probability that the first target passes x, times the expected gain of the second there.
  * Either is multiplied by the probability that the point is valid. Everything is a logarithm, so

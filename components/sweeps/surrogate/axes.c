@@ -30,7 +30,7 @@ static double number_at(const struct tune_domain *d, double size, double at, boo
 }
 
 /* Choose the scale of a list of numbers by its steps. */
-static void choose_scale(struct tune_axis *axis)
+static void choose_scale(struct tune_surrogate_axis *axis)
 {
     double least = INFINITY, most = -INFINITY, narrow = INFINITY, wide = 0, before = 0;
     int n = axis->size > 0 && axis->size <= TABLE ? (int)axis->size : 2;
@@ -59,12 +59,12 @@ static void choose_scale(struct tune_axis *axis)
     axis->high = axis->scale == TUNE_AXIS_LOG ? log(most) : axis->scale == TUNE_AXIS_INDEX ? axis->size - 1 : most;
 }
 
-static int read_axis(const struct tune_space *s, int k, struct tune_axis *axis)
+static int read_axis(const struct tune_space *s, int k, struct tune_surrogate_axis *axis)
 {
     const struct tune_domain *d = &s->dimensions[k].domain;
     struct tune_value v;
     tune_index size = tune_domain_size(d);
-    *axis = (struct tune_axis){.dimension = k, .domain = d, .size = (double)size};
+    *axis = (struct tune_surrogate_axis){.dimension = k, .domain = d, .size = (double)size};
     if (tune_domain_draw(d, 0.5, &v) < 0)
         return tune_error_prefix("%s: ", s->names[k]);
     if (size > (tune_index)1 << 52)
@@ -87,7 +87,7 @@ int tune_axes_read(struct tune_axes *a, const struct tune_space *space)
         return tune_error_no_memory("a model of the measurements");
     }
     for (int k = 0; k < space->count; k++) {
-        struct tune_axis *axis = &a->axes[a->count];
+        struct tune_surrogate_axis *axis = &a->axes[a->count];
         if (tune_domain_size(&space->dimensions[k].domain) == 1)
             continue;
         if (read_axis(space, k, axis) < 0) {
@@ -111,7 +111,7 @@ void tune_axes_free(struct tune_axes *a)
 
 /* ---- conversions ---- */
 
-static double scaled(const struct tune_axis *axis, double value)
+static double scaled(const struct tune_surrogate_axis *axis, double value)
 {
     double at = axis->scale == TUNE_AXIS_LOG ? log(value) : value;
     return axis->high > axis->low ? (at - axis->low) / (axis->high - axis->low) : 0;
@@ -120,7 +120,7 @@ static double scaled(const struct tune_axis *axis, double value)
 int tune_axes_find(const struct tune_axes *a, const struct tune_value *values, double *coordinates)
 {
     for (int k = 0; k < a->count; k++) {
-        const struct tune_axis *axis = &a->axes[k];
+        const struct tune_surrogate_axis *axis = &a->axes[k];
         const struct tune_value *v = &values[axis->dimension];
         tune_index i;
         double number;
@@ -135,7 +135,7 @@ int tune_axes_find(const struct tune_axes *a, const struct tune_value *values, d
 }
 
 /* The value at a place of a continuous axis: within its range, whose upper end is excluded. */
-static double continuous_value(const struct tune_axis *axis, double place)
+static double continuous_value(const struct tune_surrogate_axis *axis, double place)
 {
     double at = axis->low + place * (axis->high - axis->low), low, high;
     tune_value_number(&axis->domain->low, &low);
@@ -149,7 +149,7 @@ void tune_axes_entity(const struct tune_axes *a, const double *coordinates, stru
         if (tune_domain_size(&a->space->dimensions[k].domain) == 1)
             tune_domain_value(&a->space->dimensions[k].domain, 0, &values[k]);
     for (int k = 0; k < a->count; k++) {
-        const struct tune_axis *axis = &a->axes[k];
+        const struct tune_surrogate_axis *axis = &a->axes[k];
         if (axis->size > 0) {
             tune_domain_value(axis->domain, (tune_index)coordinates[k], &values[axis->dimension]);
             continue;
@@ -161,7 +161,7 @@ void tune_axes_entity(const struct tune_axes *a, const double *coordinates, stru
 void tune_axes_point(const struct tune_axes *a, const double *coordinates, double *point)
 {
     for (int k = 0; k < a->count; k++) {
-        const struct tune_axis *axis = &a->axes[k];
+        const struct tune_surrogate_axis *axis = &a->axes[k];
         bool is_number;
         if (axis->size == 0 || axis->scale == TUNE_AXIS_CATEGORY)
             point[k] = coordinates[k];

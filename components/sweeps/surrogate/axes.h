@@ -21,7 +21,7 @@ extern "C" {
 
 enum tune_axis_scale { TUNE_AXIS_LINEAR, TUNE_AXIS_LOG, TUNE_AXIS_INDEX, TUNE_AXIS_CATEGORY };
 
-struct tune_axis {
+struct tune_surrogate_axis {
     int dimension;                /* of the space */
     const struct tune_domain *domain;
     enum tune_axis_scale scale;
@@ -31,7 +31,7 @@ struct tune_axis {
 
 struct tune_axes {
     const struct tune_space *space;
-    struct tune_axis *axes; /* [count] */
+    struct tune_surrogate_axis *axes; /* [count] */
     int count;
     int *categories;        /* [count] for tune_surrogate_options */
 };

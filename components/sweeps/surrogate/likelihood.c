@@ -8,7 +8,7 @@
 
 static const double root5 = 2.23606797749978969641, tau = 6.28318530717958647693;
 
-/* What a covariance is made of. */
+/* The parts of a covariance. */
 struct link {
     double r;     /* distance over the numbers, in lengths */
     double decay; /* exp(-root5 r) times the factors of the categories */

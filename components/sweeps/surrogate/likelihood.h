@@ -1,5 +1,5 @@
-/* likelihood.h - the covariance of a Gaussian process, and the likelihood of its parameters. Private
- * to this folder.
+/* likelihood.h - the covariance of a Gaussian process, and the likelihood of its parameters.
+ * Private to this folder.
  *
  * The covariance of two points is variance * M(r) * the product of exp(-1 / length) over the
  * categories in which they differ. M is Matern's function with smoothness 5/2,
@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Rows, standardised targets, and memory. Parameters are logarithms: of the variance, of the noise's
- * variance, and of the length of each dimension. */
+/* Rows, standardised targets, and memory. Parameters are logarithms: of the variance, of the
+ * noise's variance, and of the length of each dimension. */
 struct tune_likelihood {
     int dimensions, rows;
     const int *categories; /* [dimensions] 0: a number */

@@ -8,7 +8,7 @@ enum { TUNE_MINIMIZE_MOST = 600 }; /* dimensions */
  * gradient; a value that is not finite is a point to stay away from. steps: maximum number of
  * iterations. Returns the least value that was found, at x. The same arguments give the same
  * result. n is at most TUNE_MINIMIZE_MOST.
- * Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4 and 16.5 (projection). */
+ * Source: Nocedal and Wright, Numerical Optimization, 2006: algorithms 7.4, 16.5 (projection). */
 double tune_minimize(double (*value)(void *context, const double *x, double *gradient),
                      void *context, double *x, const double *low, const double *high, int n,
                      int steps);

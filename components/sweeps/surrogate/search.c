@@ -165,7 +165,7 @@ static int add_candidate(struct tune_search *s, struct candidates *c, const doub
 
 /* The k-th value to try on an axis near a coordinate; false: there are no more. Of a short list, each
  * value. Else steps in both directions, each twice as long as the one before. */
-static bool near(const struct tune_axis *axis, double from, int k, double *to)
+static bool near(const struct tune_surrogate_axis *axis, double from, int k, double *to)
 {
     bool listed = axis->size > 0 && axis->size <= LADDER;
     double most = axis->size > 0 ? axis->size - 1 : 1;

@@ -1,9 +1,10 @@
 /* search.h - choose the next point to measure, by a model of the measurements so far.
  *
- * The first points are those of a Sobol sequence, and so is every tenth point after them. The others
- * have the highest expected improvement of the best value, times the probability that the point is
- * valid. Two targets: the expected improvement of the area that the Pareto front dominates. A point
- * that is being measured is imagined to have the value that the model expects. Example:
+ * The first points are those of a Sobol sequence, and so is every tenth point after them. The
+ * others have the highest expected improvement of the best value, times the probability that the
+ * point is valid. Two targets: the expected improvement of the area that the Pareto front
+ * dominates. A point that is being measured is imagined to have the value that the model expects.
+ * Example:
  *
  *     struct tune_search *s = tune_search_new(&options);
  *     while ((more = tune_search_next(s, &entity)) == 1) {
@@ -12,14 +13,15 @@
  *     }
  *     tune_search_free(s);
  *
- * The choice is a function of the options and of the rows, in the order in which they were added. So
- * a search whose rows are added again goes on with the same points.
+ * The choice is a function of the options and of the rows, in the order in which they were added.
+ * So a search whose rows are added again goes on with the same points.
  *
- * In a large space only candidates are compared: a random sample, and what differs from good points
- * in one dimension, again and again while that is better. Constraints hold for all of them.
- * Sources: Jones, Schonlau and Welch, Efficient global optimization, 1998 (expected improvement);
- * Gelbart et al., Bayesian optimization with unknown constraints, 2014 (times the probability);
- * Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (imagined values). */
+ * In a large space only candidates are compared. They are a random sample, and points that differ
+ * from good ones in one dimension. The latter go on while they get better. Constraints hold for all
+ * of them.
+ *
+ * Expected improvement: Jones, Schonlau and Welch 1998. Times the probability: Gelbart et al. 2014.
+ * Imagined values: Ginsbourger, Le Riche and Carraro 2010. */
 #ifndef TUNE_SURROGATE_SEARCH_H
 #define TUNE_SURROGATE_SEARCH_H
 
@@ -54,8 +56,8 @@ struct tune_search;
 /* tune_search_new - begin a search of a borrowed space. NULL with an error: a dimension that has no
  * model (axes.h), or an error of tune_order_new.
  * tune_search_free - free it; NULL is fine.
- * tune_search_add - add a row, which is copied. values[targets]: of a row that has them; one that is
- * not finite makes the row invalid. A pending row is replaced by the next row of the same entity.
+ * tune_search_add - add a row, which is copied. values[targets]: of a row that has them; one that
+ * is not finite makes the row invalid. A pending row is replaced by the entity's next row.
  * Other rows of an entity are repeats. -1 with an error: the entity is not of the space.
  * tune_search_next - choose an entity that has no row yet; it is valid until the next call. 1; 0:
  * all have rows; -1 with an error. */

@@ -17,9 +17,9 @@
  * parameters are those with the highest likelihood that L-BFGS finds from several starts. The same
  * rows give the same model.
  *
- * Cost: a factor of n rows takes n^3 / 3 multiplications, and a fit some hundred of them. So at most
- * fit_rows rows take part in the fit, and at most most_rows in predictions. They are drawn by the
- * seed. A fit of 100 rows takes about a second on one core, one of 300 rows ten. */
+ * Cost: a factor of n rows takes n^3 / 3 multiplications, and a fit some hundred of them. So at
+ * most fit_rows rows take part in the fit, and at most most_rows in predictions. They are drawn by
+ * the seed. A fit of 100 rows takes about a second on one core, one of 300 rows ten. */
 #ifndef TUNE_SURROGATE_SURROGATE_H
 #define TUNE_SURROGATE_SURROGATE_H
 
@@ -42,7 +42,7 @@ struct tune_surrogate_options {
     int fit_rows;          /* 0: 300 */
     int most_rows;         /* 0: 2000 */
     uint64_t seed;         /* chooses among too many rows */
-    /* [2 + dimensions] variance, variance of the noise, lengths: taken instead of a fit. NULL: fit */
+    /* [2 + dimensions] variance, variance of the noise, lengths: no fit. NULL: fit */
     const double *parameters;
 };
 
@@ -57,8 +57,8 @@ struct tune_surrogate;
 
 /* tune_surrogate_fit - fit a model to x[rows][dimensions] and y[rows], which are copied. A constant
  * target is fine, and so are repeated points. One row gives a model that knows nothing else. NULL
- * with an error: no rows, a value that is not finite, a category that is not among its values, a
- * target of 0 or less with logarithm, or no memory.
+ * with an error: no rows, no memory, or a value that is not finite. Or a category is not among its
+ * values, or a target is 0 or less with logarithm.
  * tune_surrogate_free - free it; NULL is fine.
  * tune_surrogate_predict - predict at x[count][dimensions]. -1 with an error: as above. */
 struct tune_surrogate *tune_surrogate_fit(const struct tune_surrogate_options *options,
