@@ -209,7 +209,7 @@ PUT='s/$/ 600/' ALONE="$judge --dataset pc.jsonl --metric-program ./slow.sh" tip
 
 # ---- fit ----
 tip 'leave it out, or add <--plan-memory>' $fit --dataset my.jsonl --plan-gpu l4
-tip 'known; <build/fit --gpu list> prints' "$BUILD/finetune_full" --model model --device cuda --plan-memory --plan-gpu gtx-1
+tip 'known; <build/fit --gpu list> prints' "$BUILD/finetune_full" --model model --max-length 64 --device cuda --plan-memory --plan-gpu gtx-1
 PUT='s/NAME/smollm2-135m/' tip 'or which GPU\? <--model NAME> says' "$BUILD/fit"
 tip '\(<--list-models> prints the names\)' "$BUILD/fit"
 PUT='s/NAME/h100-80gb/' tip '; <--gpu NAME> \(' "$BUILD/fit"
