@@ -35,7 +35,7 @@ static const struct tune_option my_options[] = {
      "table is for people. csv and json also have the command of a recipe, and sizes in bytes"},
     {"json", TUNE_BOOL, &my.json, "false", "", "", "the same as --output-format json"},
     {"width", TUNE_INT, &my.width, "0", "[0,4096]", "columns",
-     "width of the list of GPUs; 0: the terminal's"},
+     "width of the output; 0: the terminal's"},
     TUNE_OPTION_GROUP("the run"),
     {"method", TUNE_STRING, &my.method, "full,lora,qlora", "", "",
      "full: all weights are trained, in float32. lora: adapters on a frozen base. qlora: on a base "

@@ -47,6 +47,7 @@ is "a row for each known model and method" eval '"$fit" --gpu-memory 24GiB >out 
 is "what is known: 24 GiB take QLoRA of 8 billion weights, not all of them" eval 'grep -qE "^llama3-8b +full +no +no " out && grep -qE "^llama3-8b +qlora +[1-9][0-9]* +8192 " out'
 is "a table for each GPU" eval '"$fit" --gpu h100-80gb,RTX-4090 --gpu h200 --gpu-memory "16 GB,16384MiB" --model smollm2-135m >out && [ "$(grep "^# .*its driver" out | sed "s/:.*//" | tr "\n" " ")" = "# h100-80gb # rtx-4090 # h200 # 16 GB # 16384MiB " ]'
 bytes() { "$fit" --gpu-memory "$1" --model smollm2-135m --method lora --json | sed -n 's/.*"gpu_memory_bytes":[^0-9]*\([0-9]*\).*/\1/p'; }
+is "... at 80 columns, no line is longer, and each block says model and method" eval '"$fit" --gpu l4,h200 --model llama3-8b --width 80 >out && [ "$(awk "{ if (length > n) n = length } END { print n }" out)" -le 80 ] && [ "$(grep -cE "^llama3-8b +qlora " out)" = 4 ]'
 is "units" [ "$(for m in 16GiB 16384MiB 16GB 16000MB 1TiB '16 gib'; do bytes "$m"; done | tr '\n' ' ')" = "17179869184 17179869184 16000000000 16000000000 1099511627776 17179869184 " ]
 parts() { "$fit" --gpu-memory 24GiB --model tinyllama-1.1b --max-length "$1" --json | sed 's/--max-length [0-9]*//'; }
 is "rows are no longer than the model's context" eval 'parts 2048 >a && parts 100000 >b && parts 1024 >c && cmp a b && ! cmp -s a c'
@@ -62,7 +63,7 @@ refused "a broken one" 1 "shape/broken.json" "$fit" --model shape/broken.json
 echo '{"model_type": "bert"}' >shape/bert.json
 refused "one of another family" 1 "shape/bert.json" "$fit" --model shape/bert.json
 is "the known GPUs" eval '"$fit" --gpu list | grep -qE "^a100-80gb +79.1 GiB  A100 SXM 80 GB$" && "$fit" --gpu list | grep -qE "^t4 +14.6 GiB  T4 16 GB \(too old\)$"'
-is "a GPU that is too old: why" eval '"$fit" --gpu t4 --model smollm2-135m >out && grep -qx "# no run works on it: compute capability 7.5; the kernels need 8.0, for bfloat16" out'
+is "a GPU that is too old: why, and nothing fits" eval '"$fit" --gpu t4 --model smollm2-135m >out && grep -qE "^smollm2-135m +qlora +no +no " out && grep -qx "# no run works on it: compute capability 7.5; the kernels need 8.0, for bfloat16" out'
 
 # ---- the other way round: on which GPUs it fits ----
 "$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --json >all.json

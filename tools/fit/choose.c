@@ -205,25 +205,6 @@ static int add_method(struct tune_table *t, struct asked *a, int method, struct 
 
 /* ---- notes ---- */
 
-/* Print a note in lines of at most width columns. */
-static void print_note(int width, const char *format, ...) TUNE_PRINTF(2, 3);
-static void print_note(int width, const char *format, ...)
-{
-    char text[1024];
-    int column = 0;
-    FORMAT(text, format);
-    tune_blank_controls(text);
-    for (char *rest = NULL, *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        int n = (int)strlen(word);
-        if (column > 0 && column + 1 + n > width) {
-            puts("");
-            column = 0;
-        }
-        column += printf("%s%s", column ? " " : "# ", word);
-    }
-    puts("");
-}
-
 /* The formats of the weights that this method keeps. */
 static void print_heading(const struct fit_flags *my, int method, int length, int width)
 {
@@ -231,33 +212,33 @@ static void print_heading(const struct fit_flags *my, int method, int length, in
     if (method != FULL)
         snprintf(adapters, sizeof adapters, "the base frozen in %s, adapters of rank %d with float32 weights and moments",
                  method == QLORA ? "4 bits (nf4)" : fit_dtype(my->base_dtype), my->tune.lora.r);
-    print_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d row%s of %d tokens.", my->tune.model, fit_methods[method],
+    fit_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d row%s of %d tokens.", my->tune.model, fit_methods[method],
                method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
                my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, my->tune.loader.batch_size == 1 ? "" : "s", length);
     if (length < my->tune.data.max_length)
-        print_note(width, "Rows are no longer than the model's context, %d.", length);
+        fit_note(width, "Rows are no longer than the model's context, %d.", length);
 }
 
 static void print_cheapest(const struct best_gpus *best, const struct fit_prices *prices, int width)
 {
     const char *space = *prices->currency ? " " : "";
     if (!*best->by_hour)
-        print_note(width, "%s has no price of a GPU that it fits on.", prices->path);
+        fit_note(width, "%s has no price of a GPU that it fits on.", prices->path);
     else if (!*best->by_token)
-        print_note(width, "Cheapest by the hour: %s, %.2f%s%s.", best->by_hour, best->hour, space, prices->currency);
+        fit_note(width, "Cheapest by the hour: %s, %.2f%s%s.", best->by_hour, best->hour, space, prices->currency);
     else
-        print_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, at tokens/s: %s, %.3g%s%s for a million.",
+        fit_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, at tokens/s: %s, %.3g%s%s for a million.",
                    best->by_hour, best->hour, space, prices->currency, best->by_token, best->million, space, prices->currency);
 }
 
 static void print_best(const struct best_gpus *best, int width)
 {
     if (!*best->smallest)
-        print_note(width, "It fits on none of them.");
+        fit_note(width, "It fits on none of them.");
     else if (*best->fastest)
-        print_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by tokens/s: %s.", best->smallest, best->memory, best->fastest);
+        fit_note(width, "Smallest that fits: %s, %.1f GiB. Fastest by tokens/s: %s.", best->smallest, best->memory, best->fastest);
     else
-        print_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
+        fit_note(width, "Smallest that fits: %s, %.1f GiB.", best->smallest, best->memory);
 }
 
 /* Say what was left out of the file of prices, and which GPUs have no price. */
@@ -269,29 +250,29 @@ static void print_left_out(const struct fit_prices *prices, int width)
     for (int i = 0; i < count; i++)
         if (prices->lines[i] == 0)
             tune_append(none, sizeof none, "%s%s", n++ ? ", " : "", gpus[i].name);
-    print_note(width, "per hour: the price in %s%s%s. per Mtok: what a million tokens cost at tokens/s.", prices->path,
+    fit_note(width, "per hour: the price in %s%s%s. per Mtok: what a million tokens cost at tokens/s.", prices->path,
                *prices->currency ? ", in " : "", prices->currency);
     if (prices->unknown_count > 0)
-        print_note(width, "%s: %d row%s no known GPU, and %s left out: %s. --gpu list prints the names.", prices->path, prices->unknown_count,
+        fit_note(width, "%s: %d row%s no known GPU, and %s left out: %s. --gpu list prints the names.", prices->path, prices->unknown_count,
                    prices->unknown_count == 1 ? " names" : "s name", prices->unknown_count == 1 ? "is" : "are", prices->unknown);
     if (*prices->left)
-        print_note(width, "%s: columns left out: %s.", prices->path, prices->left);
+        fit_note(width, "%s: columns left out: %s.", prices->path, prices->left);
     if (n > 0)
-        print_note(width, "Without a price: %s.", none);
+        fit_note(width, "Without a price: %s.", none);
 }
 
 static void print_legend(const struct fit_flags *my, int width)
 {
-    print_note(width, "memory: GiB that CUDA shows, %.1f of them for its driver (an estimate). needed: GiB of the run, beside the driver. "
+    fit_note(width, "memory: GiB that CUDA shows, %.1f of them for its driver (an estimate). needed: GiB of the run, beside the driver. "
                "batch: the largest with rows of that length. length: the longest rows with that batch.",
                (double)TUNE_CUDA_CONTEXT / GIB);
     if (my->dtype == TUNE_BF16)
-        print_note(width, "~tokens/s: an estimate, not measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
+        fit_note(width, "~tokens/s: an estimate, not measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
                    "bytes / (%g x its bandwidth); both shares are assumed. Padding would come off.",
                    TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
     else
-        print_note(width, "tokens/s is estimated for --dtype bfloat16 only.");
-    print_note(width, "A run uses one GPU, so more of them do not add up.");
+        fit_note(width, "tokens/s is estimated for --dtype bfloat16 only.");
+    fit_note(width, "A run uses one GPU, so more of them do not add up.");
 }
 
 /* ---- all of it ---- */
@@ -317,9 +298,9 @@ static struct tune_table *new_table(const struct asked *a)
 static void print_measured(const struct asked *a, int method, int width)
 {
     if (method == QLORA)
-        print_note(width, "%s has %lld rows; none counts, since no experiment has a base of 4 bits.", a->my->store, (long long)a->measured.all);
+        fit_note(width, "%s has %lld rows; none counts, since no experiment has a base of 4 bits.", a->my->store, (long long)a->measured.all);
     else
-        print_note(width, "tokens/s without ~ is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
+        fit_note(width, "tokens/s without ~ is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
                    "model, length, batch, checkpointing and dtype; their adapters and data may differ.",
                    a->my->store, (long long)a->measured.used, (long long)a->measured.all);
 }
@@ -351,7 +332,7 @@ static int print_method(struct asked *a, int method, bool first, int width, int 
 static int print_people(struct asked *a)
 {
     const struct fit_flags *my = a->my;
-    int width = drawing_columns(my->width, 0), notes = width == 0 || width > 100 ? 100 : width;
+    int width = drawing_columns(my->width, 0), notes = fit_note_width(width);
     bool first = true;
     for (int i = 0; i < METHODS; i++)
         if (tune_name_listed(my->method, fit_methods[i])) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/error.h"
 #include "devices/device.h"
 #include "devices/known_gpus.h"
 #include "files/file.h"
@@ -62,8 +63,7 @@ int fit_gpus_list(void);
  * fit_fits: 1 it fits, 0, -1.
  * fit_largest: the largest batch for rows of `length` (batch 0), or the longest rows for `batch`.
  * At most `most`; 0: none fits.
- * fit_command: the recipe's command into text; "": none takes a file of that name. Returns text.
- * fit_put_bytes, fit_put_most: a cell of GiB, and one that people see as "no" for 0. */
+ * fit_command: the recipe's command into text; "": none takes a file of that name. Returns text. */
 const char *fit_dtype(enum tune_dtype dtype);
 int fit_shape(const struct fit_flags *my, const char *model, struct tune_model_config *config);
 int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model,
@@ -73,8 +73,14 @@ int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_
 int fit_fits(const struct fit_run *r, int batch, int length);
 int fit_largest(const struct fit_run *r, int batch, int length, int most);
 const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size);
+
+/* print.c - fit_put_bytes, fit_put_most: a cell of GiB, and one that people see as "no" for 0.
+ * fit_note: print a note, in lines of at most `width` columns that begin with #.
+ * fit_note_width: the width of notes beside a table of this width (0: any). */
 void fit_put_bytes(struct tune_table *t, int64_t bytes);
 void fit_put_most(struct tune_table *t, int most);
+int fit_note_width(int width);
+void fit_note(int width, const char *format, ...) TUNE_PRINTF(2, 3);
 
 /* prices.c - fit_prices_read: read --price FILE, whose format is in prices.c. -1 with file:line.
  * fit_price_of: the price per hour of a GPU; NaN: the file has none. */

@@ -6,6 +6,7 @@
 
 #include "core/nearest.h"
 #include "core/try.h"
+#include "../drawing.h"
 #include "flags/known.h"
 
 /* Columns of parts, and the names that the plan has for them. */
@@ -44,15 +45,20 @@ static struct tune_table *new_table(const struct fit_flags *my)
     for (int i = 0; i < PARTS; i++)
         names[n++] = parts[i].column;
     names[n++] = "needed";
-    return tune_table_new(names, n);
+    struct tune_table *t = tune_table_new(names, n);
+    if (t && for_people(my))
+        tune_table_keys(t, 2);
+    return t;
 }
 
 static int add_row(struct tune_table *t, const struct fit_run *r)
 {
     struct tune_memory_plan p;
-    char command[1024];
+    char command[1024], text[128];
     int batch = r->my->tune.loader.batch_size;
-    int most = fit_largest(r, 0, r->length, MOST_BATCH), longest = fit_largest(r, batch, 0, r->config->max_positions);
+    bool old = r->gpu->known && *tune_known_gpu_old(r->gpu->known, text, sizeof text);
+    int most = old ? 0 : fit_largest(r, 0, r->length, MOST_BATCH);
+    int longest = old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);
     if (most < 0 || longest < 0)
         return -1;
     TRY(fit_plan(r, batch, r->length, &p));
@@ -97,46 +103,46 @@ static int add_gpu(struct tune_table *t, const struct fit_flags *my, const struc
     return code;
 }
 
-static void print_heading(const struct fit_gpu *gpu, bool first)
+static void print_heading(const struct fit_gpu *gpu, bool first, int width)
 {
     char old[128] = "";
     if (gpu->known)
         tune_known_gpu_old(gpu->known, old, sizeof old);
-    printf("%s# %s: %.1f GiB, %.1f of them for its driver (an estimate)\n", first ? "" : "\n", gpu->name,
-           (double)gpu->bytes / GIB, (double)TUNE_CUDA_CONTEXT / GIB);
+    fputs(first ? "" : "\n", stdout);
+    fit_note(width, "%s: %.1f GiB, %.1f of them for its driver (an estimate)", gpu->name, (double)gpu->bytes / GIB,
+             (double)TUNE_CUDA_CONTEXT / GIB);
     if (*old)
-        printf("# no run works on it: %s\n", old);
+        fit_note(width, "no run works on it: %s", old);
 }
 
-static void print_legend(const struct fit_flags *my)
+static void print_legend(const struct fit_flags *my, int width)
 {
-    printf("# batch: the largest with rows of %d. length: the longest rows with batch %d. The parts, in GiB, are those of\n"
-           "# batch %d with rows of %d. A shorter context bounds both. 'working' has 32 MiB for cuBLASLt.\n",
-           my->tune.data.max_length, my->tune.loader.batch_size, my->tune.loader.batch_size, my->tune.data.max_length);
-    printf("# Activations in %s, checkpointing %s; adapters of rank %d on %s. fit --help has the options.\n"
-           "# What is trained has float32 weights, gradients and moments: 16 bytes for each weight with AdamW.\n",
-           fit_dtype(my->dtype), my->tune.activation_checkpointing ? "full" : "none", my->tune.lora.r,
-           my->tune.lora.targets);
+    int batch = my->tune.loader.batch_size, length = my->tune.data.max_length;
+    fit_note(width, "batch: the largest with rows of %d. length: the longest rows with batch %d. The parts, in GiB, are those of batch %d "
+             "with rows of %d. A shorter context bounds both. 'working' has 32 MiB for cuBLASLt.", length, batch, batch, length);
+    fit_note(width, "Activations in %s, checkpointing %s; adapters of rank %d on %s. fit --help has the options.", fit_dtype(my->dtype),
+             my->tune.activation_checkpointing ? "full" : "none", my->tune.lora.r, my->tune.lora.targets);
+    fit_note(width, "What is trained has float32 weights, gradients and moments: 16 bytes for each weight with AdamW.");
 }
 
 int fit_on_gpus(const struct fit_flags *my, const struct fit_gpu *gpus, int count)
 {
     struct tune_table *t = NULL;
-    int code = 0;
+    int code = 0, width = for_people(my) ? drawing_columns(my->width, 0) : 0, notes = fit_note_width(width);
     for (int i = 0; i < count && code == 0; i++) {
         t = t ? t : new_table(my);
         code = t ? add_gpu(t, my, &gpus[i]) : -1;
         if (!for_people(my) && i + 1 < count)
             continue;
         if (code == 0 && for_people(my))
-            print_heading(&gpus[i], i == 0);
+            print_heading(&gpus[i], i == 0, notes);
         if (code == 0)
-            code = tune_table_print(t, my->format, 0, "", stdout);
+            code = tune_table_print(t, my->format, width, "...", stdout);
         tune_table_free(t);
         t = NULL;
     }
     tune_table_free(t);
     if (code == 0 && for_people(my))
-        print_legend(my);
+        print_legend(my, notes);
     return code;
 }

@@ -131,17 +131,3 @@ const char *fit_command(const struct fit_run *r, int batch, int length, char *te
     tune_append(text, size, " --logits-chunk %d --max-length %d --batch-size %d", (int)(r->dev->logits_bytes >> 20), length, batch);
     return text;
 }
-
-void fit_put_bytes(struct tune_table *t, int64_t bytes)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.2f", (double)bytes / GIB);
-    tune_table_shown(t, (double)bytes, text);
-}
-
-void fit_put_most(struct tune_table *t, int most)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", most);
-    tune_table_shown(t, most, most ? text : "no");
-}
