@@ -30,7 +30,8 @@ static const struct tune_option my_options[] = {
      "file with prices of GPUs per hour. CSV: a column gpu, and one such as usd_per_hour. JSON or YAML: "
      "names and prices. Adds the price, and the cost of a million tokens"},
     {"store", TUNE_STRING, &my.store, NULL, "", "",
-     "sample store. Where its rows measured this run on a GPU, tokens/s is their mean, not an estimate"},
+     "sample store. Where its rows measured this run on a GPU, tokens/s is their mean, not an estimate. Where they lie "
+     "around it, a model of them predicts"},
     {"output-format", TUNE_CHOICE, &my.format, "table", "table|csv|json", "",
      "table is for people. csv and json also have the command of a recipe, and sizes in bytes"},
     {"json", TUNE_BOOL, &my.json, "false", "", "", "the same as --output-format json"},

@@ -105,7 +105,7 @@ is "it says what is float32" eval '"$fit" --model smollm2-135m --width 200 >out 
 is "tokens/s is called an estimate" eval 'tr -s "\n# " " " <out | grep -qF "~tokens/s: an estimate, not measured. A step takes FLOPs / (0.5 x the data sheet" && [ "$(of speed l4 all.json)" = estimate ]'
 is "... in float32 there is none" eval '"$fit" --model smollm2-135m --dtype float32 --method full >out && grep -q "tokens/s is estimated for --dtype bfloat16 only" out && ! grep -q " ~[0-9]" out'
 is "of two names of an option, the last one counts" eval '"$fit" --model llama3-8b --method qlora --batch 1 --batch-size 2 --max-length 1 --length 2048 --json >last.json && cmp all.json last.json'
-is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,speed,rows,price_per_hour,cost_per_million_tokens,currency,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
+is "CSV has the numbers of JSON" eval '"$fit" --model llama3-8b --method qlora --length 2048 --batch 2 --output-format csv >all.csv && head -n 1 all.csv | grep -q "^gpu,gpu_memory_bytes,driver_bytes,needed,fits,batch,length,tokens_per_second,low,high,speed,rows,price_per_hour,cost_per_million_tokens,currency,why_not,fits_with," && grep -q "^l4,$(of gpu_memory_bytes l4 all.json),$(of driver_bytes l4 all.json),$(of needed l4 all.json),yes,$(of batch l4 all.json),$(of length l4 all.json)," all.csv'
 is "... on named GPUs, too" eval '"$fit" --gpu l4,h200 --model smollm2-135m --method full --output-format csv >two.csv && [ "$(cut -d, -f1 two.csv | tr "\n" " ")" = "gpu l4 h200 " ]'
 
 # ---- prices ----
@@ -170,6 +170,15 @@ E2
     "$BUILD/tests/helpers/fill" store gpus.yaml 8 1 third "x86_64 Xeon x2, 8 GiB, NVIDIA GeForce RTX 3060 x1, driver 570.1" b1 9 >/dev/null
     is "what ran although the plan says no is told" eval 'measured --width 100 >out && tr -s "\n" " " <out | grep -qE "rtx-3060-12gb 11.7 .* no .*GiB too much; it fits with [^;]*; yet 2 rows of the store ran on it"'
     is "prices take the measured speed" eval 'printf "gpu,eur_per_hour\nl40s,1\n" >eur.csv && measured --price eur.csv --json >measured.json && awk "BEGIN { want = 1 / 3600 / $(speed l40s) * 1e6; got = $(sed -n "/l40s/,/currency/s/.*cost_per_million_tokens\":[^0-9]*\([0-9.]*\),/\1/p" measured.json); print want, got; exit !((want - got) ^ 2 < 1e-12 * want ^ 2) }"'
+    # A store whose speeds are 100 x batch^0.5 x length^0.25, so that a model of them can be held against the truth.
+    { echo "model_name,number_gpus,gpu_model,model_max_length,batch_size,gradient_checkpointing,torch_dtype,train_tokens_per_second"
+      for b in 1 2 8 16; do for l in 512 1024 4096 8192; do awk -v b=$b -v l=$l 'BEGIN { printf "llama3-8b,1,L40S,%d,%d,True,bfloat16,%.6f\n", l, b, 100 * b ^ 0.5 * l ^ 0.25 }'; done; done; } >speeds.csv
+    "$BUILD/samples" import csv speeds.csv --experiment finetune_lora_benchmark-v1.0.0 --store around >/dev/null 2>err || cat err
+    around() { "$fit" --model llama3-8b --method lora --store around "$@"; }
+    is "between measured batches and lengths, a model of the rows predicts" eval 'around --length 2048 --batch 4 --json >measured.json && truth=$(awk "BEGIN { print 100 * 4 ^ 0.5 * 2048 ^ 0.25 }") && low=$(sed -n "/l40s/,/high/s/.*low\":[^0-9]*\([0-9.]*\),/\1/p" measured.json) high=$(sed -n "/l40s/,/high/s/.*high\":[^0-9]*\([0-9.]*\),/\1/p" measured.json) && echo "$truth: $(speed l40s), $low to $high" && awk "BEGIN { s = $(speed l40s); exit !(s > 0.95 * $truth && s < 1.05 * $truth && $low < s && s < $high) }" && [ "$(of speed l40s measured.json)" = model ] && [ "$(of rows l40s measured.json)" = 16 ] && [ "$(of speed l40 measured.json)" = estimate ]'
+    is "... the table marks it" eval 'around --length 2048 --batch 4 --width 100 >out && grep -qE "^l40s .* \*[0-9]+$" out && grep -q "^# \*tokens/s is predicted, from rows of that GPU" out'
+    is "... beyond them it is an estimate" eval 'for o in "--length 256 --batch 4" "--length 2048 --batch 17" "--length 2048 --batch 4 --activation-checkpointing none"; do around $o --json >measured.json; of speed l40s measured.json || echo none; done >kinds && cat kinds && [ "$(wc -l <kinds)" = 3 ] && ! grep -q model kinds'
+    is "... a measured point is measured" eval 'around --length 1024 --batch 8 --json >measured.json && [ "$(of speed l40s measured.json)" = measured ] && awk "BEGIN { exit !(($(speed l40s) - 100 * 8 ^ 0.5 * 1024 ^ 0.25) ^ 2 < 1e-6) }"'
     refused "a store that is not there" 2 "nowhere" "$fit" --model llama3-8b --method lora --store nowhere
 else
     skip "measured rows" "no HDF5"

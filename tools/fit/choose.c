@@ -18,7 +18,7 @@ struct choice {
     char old[128], advice[512];
     int most, longest;
     double speed; /* tokens/s; NaN: unknown */
-    int rows;     /* that measured it; 0: it is an estimate */
+    struct fit_speed stored; /* what the store says of it; rows 0: nothing, it is an estimate */
     bool fits;
 };
 
@@ -62,8 +62,11 @@ static int make_choice(struct choice *c, const struct asked *a)
     c->longest = *c->old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);
     if (c->most < 0 || c->longest < 0)
         return -1;
-    double measured = fit_measured_speed(&a->measured, r->gpu->known, &c->rows);
-    c->speed = c->rows > 0 ? measured : c->fits ? speed_of(r, &c->plan) : NAN;
+    int count, place = (int)(r->gpu->known - tune_known_gpus(&count));
+    c->stored = a->measured.at[place];
+    if (c->stored.model && !c->fits)
+        c->stored.rows = 0;
+    c->speed = c->stored.rows > 0 ? c->stored.mean : c->fits ? speed_of(r, &c->plan) : NAN;
     c->hour = a->prices ? fit_price_of(a->prices, r->gpu->known) : NAN;
     c->million = c->hour / 3600 / c->speed * 1e6;
     return c->fits || *c->old ? 0 : fit_advice(r, c->advice, sizeof c->advice);
@@ -75,7 +78,7 @@ static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", 
                                              "per hour", "per Mtok", "why not"};
 static const char *const program_columns[] = {
     "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length",
-    "tokens_per_second", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency",
+    "tokens_per_second", "low", "high", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency",
     "why_not", "fits_with", "model", "method", "command"};
 enum {
     PEOPLE = sizeof people_columns / sizeof *people_columns,
@@ -93,23 +96,24 @@ static void put_reason(struct tune_table *t, const struct choice *c, bool people
         snprintf(why, sizeof why, "%.2f GiB too much", (double)(c->plan.device - c->run.room) / GIB);
     if (people && !*c->old && !c->fits)
         tune_append(why, sizeof why, "%s%s", *c->advice ? "; it fits with " : "; no batch, length, method or rank is enough", c->advice);
-    if (!c->fits && c->rows > 0)
-        tune_append(why, sizeof why, "; yet %d row%s of the store ran on it", c->rows, c->rows == 1 ? "" : "s");
+    if (!c->fits && c->stored.rows > 0)
+        tune_append(why, sizeof why, "; yet %d row%s of the store ran on it", c->stored.rows, c->stored.rows == 1 ? "" : "s");
     tune_table_text(t, why);
     if (!people)
         tune_table_text(t, c->advice);
 }
 
-/* An estimate has two digits, and ~ before it. */
+/* An estimate has two digits, and ~ before it; a prediction has *. */
 static void put_speed(struct tune_table *t, const struct choice *c)
 {
     double speed = c->speed;
     char text[32];
     double unit = speed >= 10 ? pow(10, floor(log10(speed)) - 1) : 1;
-    snprintf(text, sizeof text, "~%.0f", round(speed / unit) * unit);
-    if (c->rows > 0)
-        tune_table_number(t, speed, "%.0f");
-    else if (isnan(speed))
+    if (c->stored.rows > 0)
+        snprintf(text, sizeof text, "%s%.0f", c->stored.model ? "*" : "", speed);
+    else
+        snprintf(text, sizeof text, "~%.0f", round(speed / unit) * unit);
+    if (isnan(speed))
         tune_table_text(t, "");
     else
         tune_table_shown(t, speed, text);
@@ -145,8 +149,11 @@ static void add_row(struct tune_table *t, const struct choice *c, const struct f
         put_speed(t, c);
     else {
         tune_table_number(t, c->speed, "%.0f");
-        tune_table_text(t, c->rows > 0 ? "measured" : isnan(c->speed) ? "" : "estimate");
-        tune_table_number(t, c->rows, "%.0f");
+        bool model = c->stored.rows > 0 && c->stored.model;
+        tune_table_number(t, model ? c->stored.low : NAN, "%.0f");
+        tune_table_number(t, model ? c->stored.high : NAN, "%.0f");
+        tune_table_text(t, model ? "model" : c->stored.rows > 0 ? "measured" : isnan(c->speed) ? "" : "estimate");
+        tune_table_number(t, c->stored.rows, "%.0f");
     }
     put_price(t, c, prices, people);
     put_reason(t, c, people);
@@ -303,6 +310,9 @@ static void print_measured(const struct asked *a, int method, int width)
         fit_note(width, "tokens/s without ~ is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
                    "model, length, batch, checkpointing and dtype; their adapters and data may differ.",
                    a->my->store, (long long)a->measured.used, (long long)a->measured.all);
+    if (a->measured.modelled > 0)
+        fit_note(width, "*tokens/s is predicted, from rows of that GPU with other batches and lengths around this run. --json has the 95 %% "
+                 "interval, as low and high.");
 }
 
 static int print_method(struct asked *a, int method, bool first, int width, int notes)

@@ -95,17 +95,22 @@ struct fit_prices {
 int fit_prices_read(struct fit_prices *prices, const char *path);
 double fit_price_of(const struct fit_prices *prices, const struct tune_known_gpu *gpu);
 
-/* measured.c - fit_measured_read: the rows of --store that measured the run r (its GPU does not
- * count). -1: no store there, or this build reads none. fit_measured_speed: the mean of tokens/s on
- * a GPU, and the number of rows; 0: none. */
+/* A run's tokens/s on a GPU, by a store. model: predicted from rows of other batches and
+ * lengths; low and high are its 95 % interval. */
+struct fit_speed {
+    double mean, low, high;
+    int rows;               /* 0: the store says nothing */
+    bool model;
+};
+
+/* measured.c - fit_measured_read: what the rows of --store say of the run r on each GPU. r's own
+ * GPU does not count. -1: no store there, or this build reads none. */
 struct fit_measured {
-    double sum[MOST_GPUS];
-    int rows[MOST_GPUS];    /* of each row of tune_known_gpus */
+    struct fit_speed at[MOST_GPUS]; /* of each row of tune_known_gpus */
     int64_t all, used;      /* rows of the store; those of this run */
+    int modelled;           /* GPUs with a prediction */
 };
 int fit_measured_read(struct fit_measured *m, const struct fit_run *r);
-double fit_measured_speed(const struct fit_measured *m, const struct tune_known_gpu *gpu,
-                          int *rows);
 
 /* on_gpus.c - print what fits on each of these GPUs.
  * choose.c - print on which GPUs a run fits.
