@@ -384,10 +384,10 @@ test-browser: setup-test
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/studio/browser.sh
 
-# A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh).
+# A run that is killed, stopped, out of disk, at every moment there is (see tests/faults.sh); ranks of which one is (tests/faults_ranks.sh).
 faults: setup-test
-	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/tests/comm/test_drawn $(BUILD)/tests/helpers/ranks
+	@BUILD=$(BUILD) sh tests/run.sh tests/faults.sh tests/faults_sweep.sh tests/faults_ranks.sh
 
 # Sweeps over a real Slurm of four nodes, over ssh and in a container, on this machine (see tests/slurm/slurm_cluster.sh). As root.
 test-slurm: setup-test

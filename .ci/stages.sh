@@ -23,7 +23,8 @@ covers() {
         tests/fuzz.sh ;;
     faults) echo components/core components/files components/machine components/runs components/checkpoints \
         components/loggers components/evaluators components/profilers components/flags components/adapters \
-        components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tools/init_model.c datasets defaults tests/faults tests/faults.sh tests/faults_sweep.sh ;;
+        components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tools/init_model.c datasets defaults tests/faults tests/faults.sh tests/faults_sweep.sh \
+        components/comm tests/comm tests/helpers/ranks.c tests/faults_ranks.sh ;;
     test-slurm) echo recipes docs/resume.md components/sweeps components/machine/slurm.c components/machine/process.c \
         components/machine/child.c components/machine/guard.c \
         components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm tests/faults/slow_kill.c ;;

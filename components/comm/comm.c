@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/array.h"
@@ -16,11 +15,10 @@
 #include "core/try.h"
 
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
- * one round of a reduce_scatter moves; it bounds the memory and changes no result. WATCH_S: between
- * looks for ranks that have ended. GRACE_S: from then on until a collective that hangs is given up.
- * PATIENCE_S: the default of timeout_s. */
+ * one round of a reduce_scatter moves; it bounds the memory and changes no result. PATIENCE_S: the
+ * default of timeout_s. */
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20 };
-static const double WATCH_S = 0.1, GRACE_S = 1, PATIENCE_S = 300, ENDLESS_S = 1e9;
+static const double PATIENCE_S = 300, ENDLESS_S = 1e9;
 
 /* Each rank says this before each collective. */
 struct fingerprint {
@@ -55,11 +53,10 @@ struct tune_comm {
     pthread_cond_t more, over;
     struct queued queue[QUEUE];
     int64_t started, finished;
-    bool failed, stop, threaded, ended; /* ended: the thread's work is over */
+    bool failed, stop, threaded;
     struct tune_error error;
     struct tune_collective_record records[RECORDS];
     uint64_t bytes;
-    double moving_since, gone_since; /* 0: nothing is moving; no rank is known to have ended */
     pthread_t thread;
 };
 
@@ -200,7 +197,7 @@ static int reserve_pieces(struct tune_comm *c, size_t elements)
 }
 
 /* One round: a piece of each share. */
-static int reduce_piece(struct tune_comm *c, const float *values, float *share, size_t count, size_t first)
+static int reduce_piece(struct tune_comm *c, const float *values, float *share, size_t count, size_t first, int *late)
 {
     int size = c->t.size, rank = c->t.rank;
     const void *send[size];
@@ -218,21 +215,21 @@ static int reduce_piece(struct tune_comm *c, const float *values, float *share, 
         receive[r] = r == rank ? NULL : at;
         at += r == rank ? 0 : own;
     }
-    TRY(c->t.exchange(c->t.own, send, send_bytes, receive, receive_bytes));
+    TRY(c->t.exchange(c->t.own, send, send_bytes, receive, receive_bytes, late));
     if (own > 0)
         add_in_order(share + first, from, size, own);
     return 0;
 }
 
-static int reduce_scatter(struct tune_comm *c, const struct tune_collective *o)
+static int reduce_scatter(struct tune_comm *c, const struct tune_collective *o, int *late)
 {
     size_t longest = (o->count + (size_t)c->t.size - 1) / (size_t)c->t.size;
     for (size_t first = 0; first < longest; first += PIECE)
-        TRY(reduce_piece(c, o->from, o->to, o->count, first));
+        TRY(reduce_piece(c, o->from, o->to, o->count, first, late));
     return 0;
 }
 
-static int all_gather(struct tune_comm *c, const struct tune_collective *o)
+static int all_gather(struct tune_comm *c, const struct tune_collective *o, int *late)
 {
     size_t at[c->t.size + 1];
     for (int r = 0; r <= c->t.size; r++)
@@ -240,7 +237,7 @@ static int all_gather(struct tune_comm *c, const struct tune_collective *o)
     size_t bytes = at[c->t.rank + 1] - at[c->t.rank];
     if (o->from && bytes > 0)
         memmove((char *)o->to + at[c->t.rank], o->from, bytes);
-    return c->t.size > 1 ? c->t.gather(c->t.own, o->to, at) : 0;
+    return c->t.size > 1 ? c->t.gather(c->t.own, o->to, at, late) : 0;
 }
 
 /* Bytes that this rank sends in a collective. */
@@ -256,23 +253,22 @@ static size_t sent_bytes(const struct tune_comm *c, const struct tune_collective
 }
 
 /* The transport's error is set. */
-static int move_error(const struct tune_comm *c, const struct fingerprint *mine)
+static int move_error(const struct tune_comm *c, const struct fingerprint *mine, int late)
 {
     char text[192];
-    int gone = c->t.ended(c->t.own);
     tell_of(mine, text);
-    return gone >= 0 ? late_error(c, gone, text) : tune_error_prefix("rank %d of %d, in %s: ", c->t.rank, c->t.size, text);
+    return late >= 0 ? late_error(c, late, text) : tune_error_prefix("rank %d of %d, in %s: ", c->t.rank, c->t.size, text);
 }
 
 /* All ranks are there, and do the same. */
-static int move(struct tune_comm *c, const struct tune_collective *o)
+static int move(struct tune_comm *c, const struct tune_collective *o, int *late)
 {
     if (o->count == 0)
         return 0;
     switch (o->kind) {
-    case TUNE_REDUCE_SCATTER: return reduce_scatter(c, o);
-    case TUNE_ALL_GATHER: return all_gather(c, o);
-    case TUNE_BROADCAST: return c->t.broadcast(c->t.own, o->to, o->count * o->element, o->root);
+    case TUNE_REDUCE_SCATTER: return reduce_scatter(c, o, late);
+    case TUNE_ALL_GATHER: return all_gather(c, o, late);
+    case TUNE_BROADCAST: return c->t.broadcast(c->t.own, o->to, o->count * o->element, o->root, late);
     default: return 0;
     }
 }
@@ -294,16 +290,6 @@ static int check_collective(const struct tune_comm *c, const struct tune_collect
 
 /* ---- the thread ---- */
 
-static void wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += (long)(seconds * 1e9);
-    at.tv_sec += at.tv_nsec / 1000000000L;
-    at.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(cond, lock, &at);
-}
-
 /* Latch the first error. The lock is held. */
 static void fail(struct tune_comm *c)
 {
@@ -319,6 +305,7 @@ static void run(struct tune_comm *c, int64_t number)
     struct fingerprint mine = {.number = number, .step = q->step, .count = q->what.count, .element = q->what.element,
                                .kind = (int32_t)q->what.kind, .root = q->what.root};
     struct tune_collective_record *record = &c->records[number % RECORDS];
+    int late = -1;
     memcpy(mine.what, q->name, sizeof mine.what);
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind};
     memcpy(record->what, q->name, sizeof record->what);
@@ -328,12 +315,10 @@ static void run(struct tune_comm *c, int64_t number)
     double all_there = tune_clock_s();
     pthread_mutex_lock(&c->lock);
     record->waited_s = all_there - began;
-    c->moving_since = all_there;
     pthread_mutex_unlock(&c->lock);
-    if (status == 0 && move(c, &q->what) < 0)
-        status = move_error(c, &mine);
+    if (status == 0 && move(c, &q->what, &late) < 0)
+        status = move_error(c, &mine, late);
     pthread_mutex_lock(&c->lock);
-    c->moving_since = 0;
     if (status < 0)
         fail(c);
     if (!c->failed) {
@@ -357,8 +342,6 @@ static void *work(void *comm)
         else
             pthread_cond_wait(&c->more, &c->lock);
     }
-    c->ended = true;
-    pthread_cond_broadcast(&c->over);
     pthread_mutex_unlock(&c->lock);
     return NULL;
 }
@@ -372,35 +355,12 @@ static int give_error(struct tune_comm *c)
     return -1;
 }
 
-/* Wait a little, and look whether somebody who is needed has ended, or the bytes have stopped. The lock is held. */
-static void watch(struct tune_comm *c)
-{
-    wait_until(&c->over, &c->lock, WATCH_S);
-    if (c->failed || c->moving_since == 0)
-        return;
-    int gone = c->t.hangs ? c->t.ended(c->t.own) : -1;
-    double now = tune_clock_s(), stalled_s = now - c->moving_since;
-    if (gone >= 0 && c->gone_since == 0)
-        c->gone_since = now;
-    if (gone >= 0 && now - c->gone_since < GRACE_S) /* the transport finds it out, too: then our arrays are free */
-        return;
-    const struct queued *q = &c->queue[(c->finished + 1) % QUEUE];
-    if (gone >= 0)
-        tune_error_set("rank %d of %d (process %ld on %s) has ended in %s of \"%s\"", gone, c->t.size, c->peers[gone].pid,
-                       c->peers[gone].host, tune_collective_name(q->what.kind), q->name);
-    else if (stalled_s > c->timeout_s)
-        tune_error_set("no bytes came for %.0f s in %s of \"%s\"; a rank has stopped", stalled_s, tune_collective_name(q->what.kind), q->name);
-    else
-        return;
-    fail(c);
-}
-
 static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool patient)
 {
     TRY(check_collective(c, what));
     pthread_mutex_lock(&c->lock);
     while (!c->failed && c->started - c->finished == QUEUE)
-        watch(c);
+        pthread_cond_wait(&c->over, &c->lock);
     if (c->failed) {
         give_error(c);
         pthread_mutex_unlock(&c->lock);
@@ -427,7 +387,7 @@ int tune_comm_wait(struct tune_comm *c, int64_t number)
 {
     pthread_mutex_lock(&c->lock);
     while (!c->failed && c->finished < number)
-        watch(c);
+        pthread_cond_wait(&c->over, &c->lock);
     int status = c->finished < number ? give_error(c) : 0;
     pthread_mutex_unlock(&c->lock);
     return status;
@@ -494,9 +454,25 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
     for (int r = 1; r < c->t.size && other == 0; r++)
         other = memcmp(all + 2 * r, all, sizeof mine) ? r : 0;
     free(all);
-    return other == 0 ? 0
-                      : tune_error_usage("ranks differ in %s: rank %d on %s has others than rank 0 on %s; start all ranks alike", what, other,
-                                         c->peers[other].host, c->peers[0].host);
+    if (other == 0)
+        return 0;
+    tune_error_usage("ranks differ in %s: rank %d on %s has others than rank 0 on %s; start all ranks alike", what, other, c->peers[other].host,
+                     c->peers[0].host);
+    pthread_mutex_lock(&c->lock);
+    fail(c);
+    pthread_mutex_unlock(&c->lock);
+    return -1;
+}
+
+bool tune_comm_speaks(struct tune_comm *c)
+{
+    bool common = false;
+    if (c) {
+        pthread_mutex_lock(&c->lock);
+        common = c->failed;
+        pthread_mutex_unlock(&c->lock);
+    }
+    return !common || c->t.first(c->t.own);
 }
 
 void tune_comm_step(struct tune_comm *c, int64_t step)
@@ -559,7 +535,6 @@ static void close_transport(struct tune_transport *t, bool failed)
 
 struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeout_s)
 {
-    pthread_condattr_t monotonic;
     struct tune_comm *c = tune_zeroed(1, sizeof *c, "a comm");
     if (!c) {
         close_transport(transport, true);
@@ -568,11 +543,8 @@ struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeou
     c->t = *transport;
     c->timeout_s = timeout_s > 0 ? timeout_s : PATIENCE_S;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->more, &monotonic);
-    pthread_cond_init(&c->over, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&c->more, NULL);
+    pthread_cond_init(&c->over, NULL);
     c->peers = tune_zeroed((size_t)c->t.size, sizeof *c->peers, "the other ranks");
     c->said = tune_zeroed((size_t)c->t.size, sizeof *c->said, "the other ranks");
     int status = c->peers && c->said ? introduce(c) : -1;
@@ -594,51 +566,36 @@ static int self_meet(void *own, const void *mine, void *all, size_t bytes, doubl
 }
 
 /* The pieces of a single rank are all its own. */
-static int self_exchange(void *own, const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes)
+static int self_exchange(void *own, const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes,
+                         int *late)
 {
-    (void)own, (void)send, (void)send_bytes, (void)receive, (void)receive_bytes;
+    (void)late, (void)own, (void)send, (void)send_bytes, (void)receive, (void)receive_bytes;
     return 0;
 }
 
-static int self_gather(void *own, void *all, const size_t *at)
+static int self_gather(void *own, void *all, const size_t *at, int *late)
 {
-    (void)own, (void)all, (void)at;
+    (void)own, (void)all, (void)at, (void)late;
     return 0;
 }
 
-static int self_broadcast(void *own, void *data, size_t bytes, int root)
+static int self_broadcast(void *own, void *data, size_t bytes, int root, int *late)
 {
-    (void)own, (void)data, (void)bytes, (void)root;
+    (void)own, (void)data, (void)bytes, (void)root, (void)late;
     return 0;
 }
 
-static int self_ended(void *own)
+static int self_first(void *own)
 {
     (void)own;
-    return -1;
+    return 1;
 }
 
 struct tune_comm *tune_comm_open_self(void)
 {
     struct tune_transport self = {.name = "self", .size = 1, .meet = self_meet, .exchange = self_exchange, .gather = self_gather,
-                                  .broadcast = self_broadcast, .ended = self_ended};
+                                  .broadcast = self_broadcast, .first = self_first};
     return tune_comm_open(&self, 0);
-}
-
-/* Join the thread. false: it hangs. */
-static bool thread_ends(struct tune_comm *c)
-{
-    pthread_mutex_lock(&c->lock);
-    double until = tune_clock_s() + GRACE_S;
-    while (!c->ended && (!c->failed || !c->t.hangs || tune_clock_s() < until))
-        wait_until(&c->over, &c->lock, WATCH_S);
-    bool ended = c->ended;
-    pthread_mutex_unlock(&c->lock);
-    if (ended)
-        pthread_join(c->thread, NULL);
-    else
-        pthread_detach(c->thread);
-    return ended;
 }
 
 void tune_comm_close(struct tune_comm *c)
@@ -649,17 +606,10 @@ void tune_comm_close(struct tune_comm *c)
         pthread_mutex_lock(&c->lock);
         c->stop = true;
         pthread_cond_signal(&c->more);
-        while (!c->failed && c->finished < c->started)
-            watch(c);
         pthread_mutex_unlock(&c->lock);
+        pthread_join(c->thread, NULL);
     }
-    bool failed = c->failed;
-    if (failed) /* this may end what our thread waits for */
-        close_transport(&c->t, true);
-    if (c->threaded && !thread_ends(c))
-        return; /* it hangs in the transport, and needs the comm */
-    if (!failed)
-        close_transport(&c->t, false);
+    close_transport(&c->t, c->failed);
     pthread_cond_destroy(&c->over);
     pthread_cond_destroy(&c->more);
     pthread_mutex_destroy(&c->lock);

@@ -58,9 +58,10 @@ struct tune_collective {
  * tune_comm_open_self - a comm of one rank.
  * tune_comm_open_mpi - the ranks that mpirun or srun started, of which this process is one. Without
  * them, one rank. Once in a process. NULL with an error of kind USAGE: this build has no MPI.
+ * tune_comm_can_start - 0 if mpirun can start ranks here. -1 with an error of kind USAGE that says
+ * what it lacks: tune_mpi.so, mpirun, or the leave to run as root.
  * tune_comm_close - close it; NULL is fine. It waits for collectives that nobody waited for. After
- * an error it tells the other ranks not to wait. A collective that hangs is left alone: then the
- * process should end soon.
+ * an error it tells the other ranks not to wait.
  * tune_get_comm - the comm of this process, also as flags->comm, which the other getters read. The
  * ranks' options must be alike. Where ranks share a host, flags->threads becomes their share of its
  * cores, if it is 0. NULL with an error: a launcher started other ranks than flags->ranks says.
@@ -73,6 +74,7 @@ struct tune_collective {
 struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeout_s);
 struct tune_comm *tune_comm_open_self(void);
 struct tune_comm *tune_comm_open_mpi(double timeout_s);
+int tune_comm_can_start(void);
 void tune_comm_close(struct tune_comm *c);
 struct tune_comm *tune_get_comm(struct tune_flags *flags);
 int tune_comm_rank(const struct tune_comm *c);
@@ -103,12 +105,17 @@ int tune_comm_await(struct tune_comm *c, const char *what);
  * frees (free). NULL with an error.
  * tune_comm_sum - replace values[count] by their sums over the ranks, added in order in float64.
  * tune_comm_sum_whole - the same for whole numbers.
- * tune_comm_agree - -1 with an error of kind USAGE that names a rank and its host, unless all ranks
- * give the same text. what: "the options", for the message. */
+ * tune_comm_agree - 0 if all ranks give the same text. Else -1 with an error of kind USAGE. That
+ * names a rank and its host, and is the comm's from then on. what: "the options", for messages. */
 void *tune_comm_gather(struct tune_comm *c, const char *what, const void *mine, size_t bytes);
 int tune_comm_sum(struct tune_comm *c, const char *what, double *values, int count);
 int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, int count);
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
+
+/* tune_comm_speaks - whether this rank should print its error. All ranks have a comm's error: then
+ * the first rank of a machine that asks prints it. An error of its own each rank prints. c may be
+ * NULL: true. */
+bool tune_comm_speaks(struct tune_comm *c);
 
 /* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective.
  * tune_comm_timeout - how long a rank may be behind the others from now on, seconds. The first step

@@ -1,6 +1,10 @@
 /* open_mpi.c - ranks that MPI started, by tune_mpi.so. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "comm/comm.h"
 #include "core/array.h"
@@ -13,17 +17,49 @@
 static void (*const for_mpi[])(void) __attribute__((used)) = {(void (*)(void))tune_process_read, (void (*)(void))tune_zeroed,
                                                               (void (*)(void))tune_clock_s};
 
+static const char *find_mpi(char path[PATH_MAX])
+{
+    const char *name = tune_library_beside("tune_mpi.so", "TUNE_MPI", path, PATH_MAX);
+    if (!name)
+        tune_error_usage("ranks: there is no tune_mpi.so beside the program; `make mpi` builds it where MPI is (Debian: apt-get install "
+                         "libopenmpi-dev openmpi-bin), and TUNE_MPI may name it");
+    return name;
+}
+
+static bool in_path(const char *program)
+{
+    char file[PATH_MAX];
+    bool found = false;
+    for (const char *at = getenv("PATH"); at && !found;) {
+        size_t length = strcspn(at, ":");
+        snprintf(file, sizeof file, "%.*s/%s", (int)length, at, program);
+        found = access(file, X_OK) == 0;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return found;
+}
+
+int tune_comm_can_start(void)
+{
+    char path[PATH_MAX];
+    if (!find_mpi(path))
+        return -1;
+    if (!in_path("mpirun"))
+        return tune_error_usage("ranks: there is no mpirun in PATH, which starts them (Debian: apt-get install openmpi-bin)");
+    if (geteuid() == 0 && (!getenv("OMPI_ALLOW_RUN_AS_ROOT") || !getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
+        return tune_error_usage("ranks: mpirun refuses to run as root; run as another user, or, as in a container, set "
+                                "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    return 0;
+}
+
 struct tune_comm *tune_comm_open_mpi(double timeout_s)
 {
     char path[PATH_MAX];
     struct tune_transport t;
-    struct tune_library library = {.name = tune_library_beside("tune_mpi.so", "TUNE_MPI", path, sizeof path)};
+    struct tune_library library = {.name = find_mpi(path)};
     int (*open)(struct tune_transport *t) = NULL;
-    if (!library.name) {
-        tune_error_usage("ranks: there is no tune_mpi.so beside the program; `make mpi` builds it where MPI is (Debian: apt-get install "
-                         "libopenmpi-dev openmpi-bin), and TUNE_MPI may name it");
+    if (!library.name)
         return NULL;
-    }
     library.handle = dlopen(library.name, RTLD_NOW | RTLD_GLOBAL); /* Open MPI opens parts of its own, which look for its names */
     if (!library.handle) {
         const char *why = dlerror();

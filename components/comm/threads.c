@@ -17,9 +17,8 @@
 struct seat {
     struct tune_threads *world;
     int rank;
-    bool arrived, gone; /* gone: it ended without closing, or after an error */
+    bool arrived;
     bool reads;         /* it may read arrays of the others, which must stay as they are */
-    int left;           /* it ended: as the first, second, ...; 0: it is here */
     int64_t calls, draws;
     const void *const *send;
     const size_t *send_bytes;
@@ -32,7 +31,9 @@ struct tune_threads {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t meetings;
-    int arrived, leavers;
+    int arrived;
+    int gone;   /* the first rank that left; -1: all are here */
+    bool asked; /* by first */
     struct seat seats[];
 };
 
@@ -42,10 +43,10 @@ static uint64_t draw(struct seat *s)
 }
 
 /* The lock is held. */
-static void leave(struct seat *s, bool gone)
+static void leave(struct seat *s)
 {
-    s->left = s->left ? s->left : ++s->world->leavers;
-    s->gone = s->gone || gone;
+    if (s->world->gone < 0)
+        s->world->gone = s->rank;
     pthread_cond_broadcast(&s->world->changed);
 }
 
@@ -74,24 +75,12 @@ static int pass(struct seat *s)
     pthread_mutex_lock(&w->lock);
     bool ends = ++s->calls == t->death_at && s->rank == t->death_rank;
     if (ends)
-        leave(s, true);
+        leave(s);
     pthread_mutex_unlock(&w->lock);
     if (!ends)
         return 0;
     stop_reading(s);
     return tune_error_set("rank %d ends here, as was asked", s->rank);
-}
-
-/* The first rank that is gone, or has left, too; -1: none. The lock is held. */
-static int find_gone(const struct tune_threads *w, bool left_too)
-{
-    int first = -1;
-    for (int r = 0; r < w->size; r++) {
-        const struct seat *s = &w->seats[r];
-        if (s->left && (s->gone || left_too) && (first < 0 || s->left < w->seats[first].left))
-            first = r;
-    }
-    return first;
 }
 
 static int first_absent(const struct tune_threads *w)
@@ -115,20 +104,20 @@ static int wait_for_all(struct seat *s, double timeout_s, int *late)
     until.tv_nsec %= 1000000000L;
     pthread_mutex_lock(&w->lock);
     int64_t meeting = w->meetings;
-    int gone = find_gone(w, true), timed_out = 0;
+    int timed_out = 0;
     s->arrived = true;
     bool reads = !s->reads; /* every second meeting ends the reading */
-    if (gone < 0 && ++w->arrived == w->size) {
+    if (w->gone < 0 && ++w->arrived == w->size) {
         w->arrived = 0;
         w->meetings++;
         for (int r = 0; r < w->size; r++)
             w->seats[r].arrived = false, w->seats[r].reads = reads;
         pthread_cond_broadcast(&w->changed);
     }
-    while (w->meetings == meeting && (gone = find_gone(w, true)) < 0 && !timed_out)
+    while (w->meetings == meeting && w->gone < 0 && !timed_out)
         timed_out = timeout_s > 0 ? pthread_cond_timedwait(&w->changed, &w->lock, &until) : pthread_cond_wait(&w->changed, &w->lock);
     bool met = w->meetings != meeting;
-    int absent = gone >= 0 ? gone : first_absent(w);
+    int gone = w->gone, absent = gone >= 0 ? gone : first_absent(w);
     pthread_mutex_unlock(&w->lock);
     if (met)
         return pass(s);
@@ -155,12 +144,13 @@ static int other_rank(struct seat *s, int k, uint64_t order)
     return (int)tune_random_permute(s->world->trouble.seed, order, (uint64_t)size, (uint64_t)k);
 }
 
-static int threads_exchange(void *own, const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes)
+static int threads_exchange(void *own, const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes,
+                            int *late)
 {
     struct seat *s = own;
     s->send = send;
     s->send_bytes = send_bytes;
-    TRY(wait_for_all(s, 0, NULL));
+    TRY(wait_for_all(s, 0, late));
     uint64_t order = draw(s);
     for (int k = 0; k < s->world->size; k++) {
         int r = other_rank(s, k, order);
@@ -170,7 +160,7 @@ static int threads_exchange(void *own, const void *const *send, const size_t *se
         if (from->send_bytes[s->rank] != receive_bytes[r]) {
             size_t sent = from->send_bytes[s->rank];
             pthread_mutex_lock(&s->world->lock);
-            leave(s, true);
+            leave(s);
             pthread_mutex_unlock(&s->world->lock);
             stop_reading(s);
             return tune_error_set("rank %d sends %zu bytes to rank %d, which expects %zu", r, sent, s->rank, receive_bytes[r]);
@@ -178,14 +168,14 @@ static int threads_exchange(void *own, const void *const *send, const size_t *se
         memcpy(receive[r], from->send[s->rank], receive_bytes[r]);
         TRY(pass(s));
     }
-    return wait_for_all(s, 0, NULL);
+    return wait_for_all(s, 0, late);
 }
 
-static int threads_gather(void *own, void *all, const size_t *at)
+static int threads_gather(void *own, void *all, const size_t *at, int *late)
 {
     struct seat *s = own;
     s->shown = (char *)all + at[s->rank];
-    TRY(wait_for_all(s, 0, NULL));
+    TRY(wait_for_all(s, 0, late));
     uint64_t order = draw(s);
     for (int k = 0; k < s->world->size; k++) {
         int r = other_rank(s, k, order);
@@ -193,33 +183,35 @@ static int threads_gather(void *own, void *all, const size_t *at)
             memcpy((char *)all + at[r], s->world->seats[r].shown, at[r + 1] - at[r]);
         TRY(pass(s));
     }
-    return wait_for_all(s, 0, NULL);
+    return wait_for_all(s, 0, late);
 }
 
-static int threads_broadcast(void *own, void *data, size_t bytes, int root)
+static int threads_broadcast(void *own, void *data, size_t bytes, int root, int *late)
 {
     struct seat *s = own;
     s->shown = data;
-    TRY(wait_for_all(s, 0, NULL));
+    TRY(wait_for_all(s, 0, late));
     if (s->rank != root)
         memcpy(data, s->world->seats[root].shown, bytes);
-    return wait_for_all(s, 0, NULL);
+    return wait_for_all(s, 0, late);
 }
 
-static int threads_ended(void *own)
+static int threads_first(void *own)
 {
-    struct seat *s = own;
-    pthread_mutex_lock(&s->world->lock);
-    int gone = find_gone(s->world, false);
-    pthread_mutex_unlock(&s->world->lock);
-    return gone;
+    struct tune_threads *w = ((struct seat *)own)->world;
+    pthread_mutex_lock(&w->lock);
+    bool first = !w->asked;
+    w->asked = true;
+    pthread_mutex_unlock(&w->lock);
+    return first;
 }
 
 static void threads_close(void *own, int failed)
 {
     struct seat *s = own;
+    (void)failed;
     pthread_mutex_lock(&s->world->lock);
-    leave(s, failed);
+    leave(s);
     pthread_mutex_unlock(&s->world->lock);
 }
 
@@ -230,6 +222,7 @@ struct tune_threads *tune_threads_new(int size, const struct tune_threads_troubl
     if (!w)
         return NULL;
     w->size = size;
+    w->gone = -1;
     if (trouble)
         w->trouble = *trouble;
     for (int r = 0; r < size; r++)
@@ -246,7 +239,7 @@ void tune_threads_join(struct tune_threads *w, int rank, struct tune_transport *
 {
     *t = (struct tune_transport){
         .name = "threads", .own = &w->seats[rank], .rank = rank, .size = w->size, .meet = threads_meet, .exchange = threads_exchange,
-        .gather = threads_gather, .broadcast = threads_broadcast, .ended = threads_ended, .close = threads_close,
+        .gather = threads_gather, .broadcast = threads_broadcast, .first = threads_first, .close = threads_close,
     };
 }
 

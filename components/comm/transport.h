@@ -1,6 +1,8 @@
 /* transport.h - how bytes get from rank to rank. comm.h is made of it: a transport adds nothing up.
  *
- * One thread at a time calls it, except `ended`. Each function returns 0, or -1 with an error. */
+ * One thread at a time calls it, except `first`. Each function returns 0, or -1 with an error. No
+ * call waits for ever for a rank that has ended. If a call fails because of a rank, it sets *late
+ * to that one. The error says what became of it: "has ended", "did not come within 5 s". */
 #ifndef TUNE_COMM_TRANSPORT_H
 #define TUNE_COMM_TRANSPORT_H
 
@@ -14,26 +16,24 @@ struct tune_transport {
     const char *name; /* "threads", "mpi" */
     void *own;        /* the first argument of each function */
     int rank, size;
-    int hangs;        /* a call may wait for ever for a rank that has ended. Then it is given up */
 
     /* Give bytes, and get those of all ranks: all[size][bytes]. It waits timeout_s for ranks that
-     * are behind. If it fails because of a rank, *late is that one. The error says what became of
-     * it: "has ended", "did not come within 5 s". */
+     * are behind. */
     int (*meet)(void *own, const void *mine, void *all, size_t bytes, double timeout_s, int *late);
 
     /* Give send[r] to each rank r, and get receive[r] from it: send_bytes[r], receive_bytes[r]. The
      * own ones are left alone. */
     int (*exchange)(void *own, const void *const *send, const size_t *send_bytes,
-                    void *const *receive, const size_t *receive_bytes);
+                    void *const *receive, const size_t *receive_bytes, int *late);
 
     /* Get all[at[r]..at[r + 1]) from each rank r. The own part is there already. */
-    int (*gather)(void *own, void *all, const size_t *at);
+    int (*gather)(void *own, void *all, const size_t *at, int *late);
 
     /* Get the root's data. */
-    int (*broadcast)(void *own, void *data, size_t bytes, int root);
+    int (*broadcast)(void *own, void *data, size_t bytes, int root, int *late);
 
-    /* A rank that has ended without closing; -1: none that is known. Any thread may ask. */
-    int (*ended)(void *own);
+    /* 1 if no rank of this machine has asked before; else 0. Any thread may ask. */
+    int (*first)(void *own);
 
     /* End. failed: after an error; then no rank waits for another, and the others are told. */
     void (*close)(void *own, int failed);

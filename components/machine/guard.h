@@ -37,6 +37,7 @@ struct tune_process {
     pid_t pid, parent, group, session;
     char name[16]; /* of its program, cut to 15 bytes */
     bool dead;     /* a zombie */
+    bool stopped;  /* by a signal, such as SIGSTOP */
     bool busy;     /* it runs, waits for a processor, or for a disk */
 };
 

@@ -24,6 +24,7 @@ static bool read_process(int proc, const char *name, struct tune_process *p)
         return false;
     snprintf(p->name, sizeof p->name, "%.*s", (int)(behind - front - 1), front + 1);
     p->dead = state == 'Z' || state == 'X';
+    p->stopped = state == 'T' || state == 't';
     p->busy = state == 'R' || state == 'D';
     return true;
 }

@@ -1,5 +1,6 @@
 /* test_comm.c - collectives between ranks that are threads: against plain loops, in each order, with ranks that differ, end or stop. */
 #include <semaphore.h>
+#include <stdatomic.h>
 
 #include "test.h"
 
@@ -70,10 +71,19 @@ static void sums(void **state)
 
 /* ---- errors ---- */
 
+static atomic_int spoke; /* ranks that should print their error */
+
+/* The status; counts ranks that should print. */
+static int speaks(struct tune_comm *c, int status)
+{
+    spoke += tune_comm_speaks(c);
+    return status;
+}
+
 static int try_agree(struct tune_comm *c, int rank, void *context)
 {
     (void)context;
-    return tune_comm_agree(c, "the options", rank == 2 ? "--lr 1e-4" : "--lr 1e-3");
+    return speaks(c, tune_comm_agree(c, "the options", rank == 2 ? "--lr 1e-4" : "--lr 1e-3"));
 }
 
 /* What rank 1 does differently. */
@@ -94,7 +104,14 @@ static int try_other(struct tune_comm *c, int rank, void *context)
         o.from = values;
         o.to = share;
     }
-    return tune_comm_do(c, &o);
+    return speaks(c, tune_comm_do(c, &o));
+}
+
+/* Each has an error of its own. */
+static int try_own(struct tune_comm *c, int rank, void *context)
+{
+    (void)context;
+    return speaks(c, tune_error_set("rank %d has no space left", rank));
 }
 
 static void differing(void **state)
@@ -108,7 +125,9 @@ static void differing(void **state)
         {{0}, 6, "step 6"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        spoke = 0;
         struct crew crew = run(3, NULL, 60, try_other, (void *)(uintptr_t)&others[i]);
+        assert_int_equal(spoke, 1);
         for (int r = 0; r < 3; r++) {
             assert_int_equal(crew.status[r], -1);
             if (!strstr(crew.error[r], "rank 0 on ") || !strstr(crew.error[r], "rank 1 on ") || !strstr(crew.error[r], others[i].message) ||
@@ -117,9 +136,16 @@ static void differing(void **state)
         }
         tune_threads_free(crew.world);
     }
+    spoke = 0;
     struct crew crew = run(4, NULL, 60, try_agree, NULL);
+    assert_int_equal(spoke, 1);
     for (int r = 0; r < 4; r++)
         assert_non_null(strstr(crew.error[r], "ranks differ in the options: rank 2 on "));
+    tune_threads_free(crew.world);
+    spoke = 0;
+    crew = run(3, NULL, 60, try_own, NULL);
+    assert_int_equal(spoke, 3);
+    assert_true(tune_comm_speaks(NULL));
     tune_threads_free(crew.world);
 }
 
@@ -149,9 +175,9 @@ static void bad_arguments(void **state)
 /* One of each kind. */
 static int try_each(struct tune_comm *c, int rank, void *context)
 {
-    (void)context;
+    int none[3], *reached = context ? context : none;
     float values[24] = {0}, all[24];
-    for (int kind = 0; kind < TUNE_COLLECTIVES; kind++)
+    for (int kind = 0; kind < TUNE_COLLECTIVES; kind++, reached[rank] = kind)
         if (tune_comm_do(c, &(struct tune_collective){.kind = (enum tune_collective_kind)kind, .what = "each", .from = kind == TUNE_REDUCE_SCATTER ? values : NULL,
                                                       .to = all, .count = kind == TUNE_BARRIER ? 0 : 24, .element = 4, .root = rank * 0}) < 0) {
             struct tune_collective_record records[64];
@@ -170,9 +196,12 @@ static void a_rank_ends(void **state)
     int64_t calls = tune_threads_calls(well.world, 1);
     tune_threads_free(well.world);
     assert_true(calls >= 20);
+    int ends[TUNE_COLLECTIVES + 1] = {0};
     for (int64_t at = 1; at <= calls; at++) { /* at each place of each collective */
         struct tune_threads_trouble trouble = {.seed = (uint64_t)at, .delay_us = 50, .death_rank = 1, .death_at = at};
-        struct crew crew = run(3, &trouble, 60, try_each, NULL);
+        int reached[3] = {0};
+        struct crew crew = run(3, &trouble, 60, try_each, reached);
+        ends[reached[0]]++;
         int told = 0;
         for (int r = 0; r < 3; r++)
             told += r != 1 && crew.status[r] < 0 && strstr(crew.error[r], "rank 1 of 3") && strstr(crew.error[r], "has ended");
@@ -182,6 +211,8 @@ static void a_rank_ends(void **state)
             assert_true(crew.seconds[r] < 50); /* not the timeout */
         tune_threads_free(crew.world);
     }
+    for (int kind = 0; kind < TUNE_COLLECTIVES; kind++)
+        assert_true(ends[kind] >= 3); /* before, in and after each kind */
 }
 
 /* Rank 0 does not come before the other one has given up. */
