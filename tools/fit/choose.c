@@ -75,10 +75,11 @@ static int make_choice(struct choice *c, const struct asked *a)
 /* ---- the table ---- */
 
 static const char *const people_columns[] = {"gpu", "memory", "needed", "fits", "batch", "length", "tokens/s",
-                                             "per hour", "per Mtok", "why not"};
+                                             "/hour", "/Mtok", "why not"};
 static const char *const program_columns[] = {
     "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length",
-    "tokens_per_second", "low", "high", "speed", "rows", "price_per_hour", "cost_per_million_tokens", "currency",
+    "tokens_per_second", "low", "high", "speed", "rows",
+    "price_per_hour", "cost_per_million_tokens", "currency",
     "why_not", "fits_with", "model", "method", "command"};
 enum {
     PEOPLE = sizeof people_columns / sizeof *people_columns,
@@ -220,8 +221,8 @@ static void print_heading(const struct fit_flags *my, int method, int length, in
         snprintf(adapters, sizeof adapters, "the base frozen in %s, adapters of rank %d with float32 weights and moments",
                  method == QLORA ? "4 bits (nf4)" : fit_dtype(my->base_dtype), my->tune.lora.r);
     fit_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d row%s of %d tokens.", my->tune.model, fit_methods[method],
-               method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
-               my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, my->tune.loader.batch_size == 1 ? "" : "s", length);
+             method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
+             my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, my->tune.loader.batch_size == 1 ? "" : "s", length);
     if (length < my->tune.data.max_length)
         fit_note(width, "Rows are no longer than the model's context, %d.", length);
 }
@@ -235,7 +236,7 @@ static void print_cheapest(const struct best_gpus *best, const struct fit_prices
         fit_note(width, "Cheapest by the hour: %s, %.2f%s%s.", best->by_hour, best->hour, space, prices->currency);
     else
         fit_note(width, "Cheapest by the hour: %s, %.2f%s%s. Cheapest by the token, at tokens/s: %s, %.3g%s%s for a million.",
-                   best->by_hour, best->hour, space, prices->currency, best->by_token, best->million, space, prices->currency);
+                 best->by_hour, best->hour, space, prices->currency, best->by_token, best->million, space, prices->currency);
 }
 
 static void print_best(const struct best_gpus *best, int width)
@@ -257,11 +258,11 @@ static void print_left_out(const struct fit_prices *prices, int width)
     for (int i = 0; i < count; i++)
         if (prices->lines[i] == 0)
             tune_append(none, sizeof none, "%s%s", n++ ? ", " : "", gpus[i].name);
-    fit_note(width, "per hour: the price in %s%s%s. per Mtok: what a million tokens cost at tokens/s.", prices->path,
-               *prices->currency ? ", in " : "", prices->currency);
+    fit_note(width, "/hour: the price in %s%s%s. /Mtok: what a million tokens cost at tokens/s.", prices->path,
+             *prices->currency ? ", in " : "", prices->currency);
     if (prices->unknown_count > 0)
         fit_note(width, "%s: %d row%s no known GPU, and %s left out: %s. --gpu list prints the names.", prices->path, prices->unknown_count,
-                   prices->unknown_count == 1 ? " names" : "s name", prices->unknown_count == 1 ? "is" : "are", prices->unknown);
+                 prices->unknown_count == 1 ? " names" : "s name", prices->unknown_count == 1 ? "is" : "are", prices->unknown);
     if (*prices->left)
         fit_note(width, "%s: columns left out: %s.", prices->path, prices->left);
     if (n > 0)
@@ -271,12 +272,12 @@ static void print_left_out(const struct fit_prices *prices, int width)
 static void print_legend(const struct fit_flags *my, int width)
 {
     fit_note(width, "memory: GiB that CUDA shows, %.1f of them for its driver (an estimate). needed: GiB of the run, beside the driver. "
-               "batch: the largest with rows of that length. length: the longest rows with that batch.",
-               (double)TUNE_CUDA_CONTEXT / GIB);
+             "batch: the largest with rows of that length. length: the longest rows with that batch.",
+             (double)TUNE_CUDA_CONTEXT / GIB);
     if (my->dtype == TUNE_BF16)
         fit_note(width, "~tokens/s: an estimate, not measured. A step takes FLOPs / (%g x the data sheet's dense bfloat16 FLOP/s) + "
-                   "bytes / (%g x its bandwidth); both shares are assumed. Padding would come off.",
-                   TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
+                 "bytes / (%g x its bandwidth); both shares are assumed. Padding would come off.",
+                 TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
     else
         fit_note(width, "tokens/s is estimated for --dtype bfloat16 only.");
     fit_note(width, "A run uses one GPU, so more of them do not add up.");
@@ -307,9 +308,9 @@ static void print_measured(const struct asked *a, int method, int width)
     if (method == QLORA)
         fit_note(width, "%s has %lld rows; none counts, since no experiment has a base of 4 bits.", a->my->store, (long long)a->measured.all);
     else
-        fit_note(width, "tokens/s without ~ is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
-                   "model, length, batch, checkpointing and dtype; their adapters and data may differ.",
-                   a->my->store, (long long)a->measured.used, (long long)a->measured.all);
+        fit_note(width, "tokens/s without a mark is measured: the mean of a GPU's rows in %s, where %lld of %lld are of this run. They have its "
+                 "model, length, batch, checkpointing and dtype; their adapters and data may differ.",
+                 a->my->store, (long long)a->measured.used, (long long)a->measured.all);
     if (a->measured.modelled > 0)
         fit_note(width, "*tokens/s is predicted, from rows of that GPU with other batches and lengths around this run. --json has the 95 %% "
                  "interval, as low and high.");
