@@ -35,7 +35,7 @@ static const struct tune_option my_options[] = {
      "actuator configuration of ado: data_directory and hf_home are used"},
     TUNE_OPTION_GROUP("what to measure"),
     {"order", TUNE_STRING, &my.order, NULL, "", "",
-     "order: sequential, random, sequential-grouped, random-grouped, sobol or halving. "
+     "order: sequential, random, sequential-grouped, random-grouped, sobol, halving or model. "
      "Default: that of the operation, else sequential"},
     {"grouping", TUNE_STRING, &my.grouping, NULL, "", "",
      "dimensions to group by in the grouped orders, with commas"},
@@ -52,10 +52,13 @@ static const struct tune_option my_options[] = {
      "input=value: give an input this value in place of the space's; with commas or --set again"},
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of all orders except sequential"},
-    {"minimize", TUNE_STRING, &my.minimize, NULL, "", "",
-     "halving, --stop-when: property whose low values are better"},
-    {"maximize", TUNE_STRING, &my.maximize, NULL, "", "",
-     "halving, --stop-when: property whose high values are better"},
+    {"minimize", TUNE_JOINED(TUNE_STRING), &my.minimize, NULL, "", "",
+     "halving, model, --stop-when: property whose low values are better. model takes two "
+     "properties, with commas, by --minimize and --maximize"},
+    {"maximize", TUNE_JOINED(TUNE_STRING), &my.maximize, NULL, "", "",
+     "halving, model, --stop-when: property whose high values are better"},
+    {"where-target", TUNE_STRING, &my.where_target, NULL, "", "",
+     "model: only entities are wanted for which this expression over the measured properties is true"},
     {"budget", TUNE_STRING, &my.budget, NULL, "", "",
      "halving: INPUT=LEAST..MOST, where higher values of INPUT make measurements longer. All "
      "entities are measured with LEAST, the better half with twice as much, and so on up to MOST"},
@@ -334,11 +337,14 @@ static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch
     TRY(points_read(plan));
     TRY(there ? 0 : record_new(plan));
     TRY(halving_bind(plan, &q->rungs));
+    TRY(model_open(plan, &q->model));
     TRY(read_configuration(plan, there));
     TRY(find_programs(plan, q->progress));
     TRY(record_open_store(plan, !plan->flags->dry_run));
     if (plan->flags->join && !there)
         TRY(record_find_late(plan, &there));
+    if (there)
+        TRY(model_open(plan, &q->model));
     if (there && (strncmp(r->space, "space-", 6) || strcmp(r->space + 6, plan->space->id)))
         return tune_error_usage("operation %s measures %s, but the space in %s is another one "
                                 "(space-%s)", r->id, r->space, plan->space_file,

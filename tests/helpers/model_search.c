@@ -1,6 +1,7 @@
 /* model_search.c - searches of three synthetic costs, in this process: after how many measurements one is within 1 % of the best.
  *
- *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or -
+ *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or - if it is above MOST
+ *     model_search COST ORDER FIRST COUNT -N        the best of the first N points, as a share of the best there is
  *     model_search COST table                       each point of the space with its cost, for other searchers
  *
  * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs)
@@ -71,8 +72,9 @@ static int fail(void)
     return 1;
 }
 
-/* Search until a point is good enough. Returns the number of measurements; 0: it was not found within most; -1: an error. */
-static int search(const struct tune_space *space, const char *cost, const char *order, uint64_t seed, int most, double best)
+/* Search until a point is good enough. Returns the number of measurements; 0: it was not found within most; -1: an error. most < 0:
+ * returns the best share of that many measurements. */
+static double search(const struct tune_space *space, const char *cost, const char *order, uint64_t seed, int most, double best)
 {
     struct tune_search_options o = {.space = space, .seed = seed, .targets = 1, .maximize = {true}};
     struct tune_order_options even = {.seed = seed, .limit = -1};
@@ -82,8 +84,8 @@ static int search(const struct tune_space *space, const char *cost, const char *
     struct tune_search *s = model ? tune_search_new(&o) : NULL;
     struct tune_order *others = model ? NULL : tune_order_new(space, &even);
     const struct tune_value *entity;
-    int found = s || others ? 0 : -1;
-    for (int n = 1; n <= most && found == 0; n++) {
+    double found = s || others ? 0 : -1, share = 0;
+    for (int n = 1; n <= abs(most) && found == 0; n++) {
         int more = model ? tune_search_next(s, &entity) : tune_order_next(others, &entity);
         if (more != 1) {
             found = more;
@@ -91,14 +93,15 @@ static int search(const struct tune_space *space, const char *cost, const char *
         }
         double value = cost_of(cost, entity, space->count);
         double measured = value * (1 + .02 * tune_random_normal(seed, 99, (uint64_t)n));
-        if (value >= .99 * best)
+        share = fmax(share, value / best);
+        if (most > 0 && value >= .99 * best)
             found = n;
         else if (model && tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &measured) < 0)
             found = -1;
     }
     tune_search_free(s);
     tune_order_free(others);
-    return found;
+    return found == 0 && most < 0 ? share : found;
 }
 
 int main(int argc, char **argv)
@@ -106,7 +109,7 @@ int main(int argc, char **argv)
     char path[256];
     if (argc != 3 && argc != 6)
         return 2;
-    snprintf(path, sizeof path, "%s/%s.yaml", getenv("MODEL_SPACES") ? getenv("MODEL_SPACES") : "tests/bench/model_spaces", argv[1]);
+    snprintf(path, sizeof path, "tests/bench/model_spaces/%s.yaml", argv[1]);
     struct tune_space *space = tune_space_read(path);
     struct tune_value values[8];
     double best = 0;
@@ -125,10 +128,10 @@ int main(int argc, char **argv)
             printf(",%.17g\n", value);
     }
     for (int i = 0; argc == 6 && i < atoi(argv[4]); i++) {
-        int n = search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
+        double n = search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
         if (n < 0)
             return fail();
-        printf(n ? "%d\n" : "-\n", n);
+        printf(n > 0 ? "%.6g\n" : "-\n", n);
         fflush(stdout);
     }
     tune_space_free(space);

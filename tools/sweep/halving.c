@@ -15,10 +15,11 @@
 static int check_record(const struct plan *plan)
 {
     const struct tune_operation_record *r = &plan->record;
-    bool given = (!r->stop_when && (r->minimize || r->maximize)) || r->budget;
+    bool named = !r->stop_when && (r->minimize || r->maximize), model = r->options.order.mode == TUNE_ORDER_MODEL;
     if (r->options.order.mode != TUNE_ORDER_HALVING)
-        return given ? tune_error_usage("--minimize, --maximize and --budget are only for --order "
-                                        "halving (the first two also for --stop-when)") : 0;
+        return r->budget || (named && !model) ? tune_error_usage("--minimize, --maximize and --budget are only for --order "
+                                                                 "halving (the first two also for --order model and "
+                                                                 "--stop-when)") : 0;
     if (r->factor != 2)
         return tune_error_usage("operation %s keeps one of %g points in each rung, and this version keeps the better half; begin an "
                                 "operation of another name, which takes over its results", r->id, r->factor);
@@ -124,6 +125,8 @@ int queue_open(struct queue *q)
         o.order.limit = -1;
         o.where = NULL; /* --where and --entity only select points of the first rung */
         o.only_count = 0;
+    } else if (o.order.mode == TUNE_ORDER_MODEL) {
+        o.choose = model_choose;
     } else if (plan->point_count > 0) {
         o.given = (const struct tune_value *const *)plan->points;
         o.given_count = plan->point_count;
@@ -275,6 +278,7 @@ void queue_free(struct queue *q)
         free(q->rungs.points[i]);
     free(q->rungs.points);
     free(q->rungs.hashes);
+    model_free(&q->model);
     stop_rule_free(&q->stop_rule);
 }
 

@@ -238,6 +238,7 @@ void progress_header(const struct plan *plan, const struct slots *slots, struct 
                      slots->count - slots->on_cpu,
                      plan->machine.gpu_count);
     halving_print(rungs);
+    model_print(plan);
     progress_log(p, "host class          %s", plan->machine.host_class);
     progress_log(p, "store               %s", plan->flags->store);
 }

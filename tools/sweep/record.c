@@ -59,6 +59,7 @@ static int read_options(const struct plan *plan, struct tune_operation_record *r
     r->minimize = flags->minimize;
     r->maximize = flags->maximize;
     r->budget = flags->budget;
+    r->where_target = flags->where_target;
     r->stop_when = flags->stop_when;
     r->factor = 2;
     return tune_accept_read(flags->accept, &o->accept);
@@ -86,6 +87,7 @@ int record_check(const struct plan *plan)
         {"minimize", asked.minimize, recorded->minimize},
         {"maximize", asked.maximize, recorded->maximize},
         {"budget", asked.budget, recorded->budget},
+        {"where-target", asked.where_target, recorded->where_target},
         {"stop-when", asked.stop_when, recorded->stop_when},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -180,7 +182,8 @@ int record_find_late(struct plan *plan, bool *there)
     TRY(record_find(plan, there));
     const struct tune_operation_record *r = &plan->record;
     const char *asked = plan->flags->set, *set = *there ? r->set : asked;
-    if (*there && (r->options.order.mode == TUNE_ORDER_HALVING) != (plan->operation.mode == TUNE_ORDER_HALVING))
+    if (*there && r->options.order.mode != plan->operation.mode && (r->options.order.mode >= TUNE_ORDER_HALVING ||
+                                                                    plan->operation.mode >= TUNE_ORDER_HALVING))
         return tune_error_usage("another sweep has just begun operation %s with another --order; "
                                 "give the same --order", r->id);
     if (!set == !asked && (!set || !strcmp(set, asked)))

@@ -14,6 +14,7 @@
 
 #include "core/array.h"
 #include "core/clock.h"
+#include "core/map.h"
 #include "core/pool.h"
 #include "core/print.h"
 #include "core/try.h"
@@ -26,6 +27,7 @@
 #include "sweeps/discovery/results.h"
 #include "sweeps/discovery/uids.h"
 #include "sweeps/stores/lease.h"
+#include "sweeps/surrogate/search.h"
 
 /* The options. at_most > 0: a launcher started this process, which ends after this number of
  * measurements. */
@@ -33,7 +35,7 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order,
         *grouping, *entities, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when, *launcher, *slurm,
+        *where, *where_target, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when, *launcher, *slurm,
         *job, *points;
     int in_flight, retries, repeat, max_failures, at_most, points_per_job, max_jobs;
     int64_t seed;
@@ -43,7 +45,7 @@ struct sweep_flags {
 
 enum {
     MOST_PATHS = 64, MOST_ENVIRONMENT = 256, LOG_LIMIT = 1 << 20, KEY_BYTES = 16, MARK_SIZE = 20,
-    ENTITY_TEXT = 512
+    ENTITY_TEXT = 512, MODEL_COLUMNS = 256
 };
 
 /* This machine: its host classes, and its resources for measurements. */
@@ -174,6 +176,18 @@ struct stop_rule {
     size_t count;
 };
 
+/* The search of --order model. */
+struct model_order {
+    struct tune_search *search; /* NULL: the order is another one */
+    const char *columns[MODEL_COLUMNS]; /* [column_count] of rows: status, properties, others */
+    int column_count, targets;  /* targets: number of properties */
+    bool maximize[TUNE_SEARCH_TARGETS];
+    struct tune_expression *within; /* --where-target, over the columns after the first; NULL */
+    struct tune_map rows;       /* from an entity's hash to its number of rows in the search + 1 */
+    struct tune_value **known;  /* [known_count] entities of rows, in the order of measurement */
+    int known_count, given;     /* given: number of them that became jobs */
+};
+
 struct queue {
     const struct plan *plan;   /* the plan of these jobs */
     struct progress *progress; /* counts these jobs */
@@ -189,6 +203,7 @@ struct queue {
     int taken;                 /* number of measurements begun */
     struct tune_lease own;     /* shows that the operation is alive */
     struct rungs rungs;
+    struct model_order model;
     struct stop_rule stop_rule;
 };
 
@@ -272,6 +287,17 @@ int queue_next_rung(struct queue *q);
 void halving_print(const struct rungs *rungs);
 double halving_print_rest(const struct rungs *rungs, int repeat);
 void queue_free(struct queue *q);
+
+/* model.c - --order model.
+ * model_open - check the options, and begin the search. Nothing with another order. Call it again if
+ * the record changes.
+ * model_choose - choose the next entity; a callback of tune_jobs. First it gives those that this
+ * operation has measured already.
+ * model_print - print what is searched for; nothing with another order. */
+int model_open(struct plan *plan, struct model_order *model);
+int model_choose(void *queue, const struct tune_value **entity);
+void model_print(const struct plan *plan);
+void model_free(struct model_order *model);
 
 /* stop_rule.c - --stop-when.
  * stop_rule_open - read the option, and the stored results of both sides.

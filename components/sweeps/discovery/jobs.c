@@ -69,6 +69,8 @@ static int next_values(struct tune_jobs *j, const struct tune_value **values)
         *values = j->at < j->o.given_count ? j->o.given[j->at] : NULL;
         return j->at++ < j->o.given_count;
     }
+    if (j->o.choose)
+        return j->o.choose(j->o.context, values);
     if (j->order)
         return tune_order_next(j->order, values);
     if (j->at == j->matching.count)
@@ -335,10 +337,10 @@ int64_t tune_jobs_count(const struct tune_jobs *j)
     if (is_narrowed(j) || j->o.stop_rule)
         return 0;
     /* counting 10^7 would take too long for a progress line */
-    if (j->order && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
+    if ((j->order || j->o.choose) && s->size > 0 && (s->constraint_count == 0 || s->size <= 1000000) &&
         tune_space_count_allowed(s, &allowed, &error) < 0)
         tune_error_clear();
-    int64_t most = j->o.given ? j->o.given_count : !j->order ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
+    int64_t most = j->o.given ? j->o.given_count : !j->order && !j->o.choose ? j->matching.count : error == 0 && allowed < 0x1p53 ? (int64_t)allowed : -1;
     if (most >= 0 && (entities < 0 || entities > most))
         entities = most;
     return entities < 0 || entities > INT64_MAX / each ? 0 : entities * each;
@@ -361,7 +363,7 @@ struct tune_jobs *tune_jobs_new(const struct tune_jobs_options *options)
     if (j->o.only_count > 0 && (j->o.order.limit < 0 || j->o.order.limit > j->o.only_count))
         j->o.order.limit = j->o.only_count; /* stop when all have been found */
     j->index = -1;
-    if (options->given || (options->selector ? make_selector(j) : make_generator(j)) == 0)
+    if (options->given || options->choose || (options->selector ? make_selector(j) : make_generator(j)) == 0)
         return j;
     tune_jobs_free(j);
     return NULL;

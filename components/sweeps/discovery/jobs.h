@@ -61,6 +61,9 @@ struct tune_jobs_options {
     const struct tune_value *const *given;
     int given_count;
     int64_t before;
+    /* Choose the next entity when it is needed, used instead of the order; NULL: the order. 1 and
+     * *values, valid until the next call; 0: there are no more; -1 with an error. */
+    int (*choose)(void *context, const struct tune_value **values);
     bool memoize;
     int repeat, accept;
     /* Find the provenance of a job's figures. -1 with an error ends the operation, for example

@@ -62,6 +62,7 @@ static const struct member figures[] = {
     {"minimize", LINE, AT(minimize), 0, 0},
     {"maximize", LINE, AT(maximize), 0, 0},
     {"budget", LINE, AT(budget), 0, 0},
+    {"where_target", LINE, AT(where_target), 0, 0},
     {"stop_when", LINE, AT(stop_when), 0, 0},
     {"actuator", LINE, AT(actuator), 0, 0},
     {"data_directory", LINE, AT(data_directory), 0, 0},

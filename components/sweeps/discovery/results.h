@@ -50,8 +50,8 @@ struct tune_operation_record {
     /* --where, --entity and --set as given; NULL: not given. Borrowed from json or the caller. */
     const char *where, *entity, *set;
     /* The same for --order halving: the property, in minimize or maximize, and
-     * "max_steps=1..16". */
-    const char *minimize, *maximize, *budget;
+     * "max_steps=1..16". For --order model: the properties, with commas, and --where-target. */
+    const char *minimize, *maximize, *budget, *where_target;
     /* The same for --stop-when. */
     const char *stop_when;
     /* The same for --launcher and --slurm, with --points-per-job and --max-jobs. */

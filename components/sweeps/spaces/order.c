@@ -59,6 +59,7 @@ static const char *const names[] = {
     [TUNE_ORDER_RANDOM_GROUPED] = "random-grouped",
     [TUNE_ORDER_SOBOL] = "sobol",
     [TUNE_ORDER_HALVING] = "halving",
+    [TUNE_ORDER_MODEL] = "model",
 };
 
 const char *tune_order_name(enum tune_order_mode mode)
@@ -84,7 +85,7 @@ int tune_order_mode(const char *name, enum tune_order_mode *mode)
             return 0;
         }
     return tune_error_usage("there is no order \"%s\"; expected sequential, random, "
-                            "sequential-grouped, random-grouped, sobol or halving", name);
+                            "sequential-grouped, random-grouped, sobol, halving or model", name);
 }
 
 static int refuse(const char *format, const char *what)
@@ -378,7 +379,7 @@ static int start_order(struct tune_order *o, const struct tune_order_options *op
     const struct tune_space *s = o->space;
     char size[48];
     bool grid = o->mode <= TUNE_ORDER_RANDOM_GROUPED;
-    if (o->mode == TUNE_ORDER_HALVING)
+    if (o->mode == TUNE_ORDER_HALVING || o->mode == TUNE_ORDER_MODEL)
         return refuse("the order %s depends on results, so only sweep has it", names[o->mode]);
     if (s->size && options->limit >= 0 && (tune_index)options->limit > s->size)
         return tune_error_usage("the space has %s entities, not %lld",

@@ -28,7 +28,9 @@ enum tune_order_mode {
     TUNE_ORDER_SEQUENTIAL_GROUPED,
     TUNE_ORDER_RANDOM_GROUPED,
     TUNE_ORDER_SOBOL,
-    TUNE_ORDER_HALVING, /* depends on results, so only sweep has it (discovery/halving.h) */
+    /* These depend on results, so only sweep has them (discovery/halving.h, surrogate/search.h). */
+    TUNE_ORDER_HALVING,
+    TUNE_ORDER_MODEL,
     TUNE_ORDER_UNKNOWN, /* an operation's record names an order that is not there (any more) */
 };
 
@@ -60,7 +62,7 @@ int tune_order_groups(const struct tune_space *s, const struct tune_order_option
  * - a dimension that cannot be drawn from (open, unknown, no range)
  * - sobol with more than 21 varying dimensions
  * - random over more than 2^128 entities
- * - halving, which needs results
+ * - halving or model, which need results
  * - a constraint that cannot be evaluated
  * tune_order_free - free it; NULL is fine. */
 struct tune_order *tune_order_new(const struct tune_space *s,

@@ -1,0 +1,231 @@
+/* model.c - --order model: each next entity is chosen by a model of the results so far.
+ *
+ * Only rows of this operation are used. They are read again before each choice, so that rows of other
+ * processes count, too, and a resumed operation goes on with the same entities. */
+#include "core/expression.h"
+#include "core/nearest.h"
+#include "sweep.h"
+#include "sweeps/discovery/view.h"
+
+/* ---- options ---- */
+
+static bool is_model(const struct plan *plan)
+{
+    return plan->record.options.order.mode == TUNE_ORDER_MODEL;
+}
+
+static int check_options(const struct plan *plan)
+{
+    const struct tune_operation_record *r = &plan->record;
+    const struct tune_jobs_options *o = &r->options;
+    if (plan->space->reference_count != 1)
+        return tune_error_usage("--order model works with one experiment, but %s has %d", plan->space_file,
+                                plan->space->reference_count);
+    if (o->selector || o->filter != TUNE_FILTER_NONE)
+        return tune_error_usage("--order model takes points of the space: leave samplerType and filter out of %s; --where "
+                                "chooses among them", plan->flags->operation);
+    if (r->stop_when)
+        return tune_error_usage("--stop-when is not for --order model; --entities gives the number of entities");
+    if (o->order.limit < 0 && (plan->space->size == 0 || plan->space->size > TUNE_JOBS_ALL))
+        return tune_error_usage("--order model needs --entities, the number of entities to measure, because %s has too many",
+                                plan->space_file);
+    return 0;
+}
+
+/* Add the properties in a list with commas to the columns. */
+static int add_properties(struct plan *plan, struct model_order *m, const char *list, bool maximize)
+{
+    const char *names[TUNE_SEARCH_TARGETS + 1];
+    char *text = list ? tune_pool_text(&plan->memory, list, strlen(list)) : NULL;
+    if (!list)
+        return 0;
+    if (!text)
+        return no_memory();
+    int count = tune_name_split(text, names, TUNE_SEARCH_TARGETS + 1);
+    for (int i = 0; i < count && m->targets < TUNE_SEARCH_TARGETS; i++) {
+        TRY(check_property(plan->bindings->experiment, names[i]));
+        m->maximize[m->targets++] = maximize;
+        m->columns[m->column_count++] = names[i];
+    }
+    return count;
+}
+
+static int read_properties(struct plan *plan, struct model_order *m)
+{
+    const struct tune_operation_record *r = &plan->record;
+    int high, low;
+    m->columns[m->column_count++] = tune_key_column(TUNE_KEY_STATUS)->name;
+    TRY(high = add_properties(plan, m, r->maximize, true));
+    TRY(low = add_properties(plan, m, r->minimize, false));
+    if (high + low < 1 || high + low > TUNE_SEARCH_TARGETS)
+        return tune_error_usage("--order model needs one property or two: --maximize PROPERTY, --minimize PROPERTY");
+    if (m->targets == 2 && !strcmp(m->columns[1], m->columns[2]))
+        return tune_error_usage("--order model: %s is named twice", m->columns[1]);
+    return 0;
+}
+
+/* Compile --where-target. Its names become columns behind the properties. */
+static int read_within(const struct plan *plan, struct model_order *m)
+{
+    const struct tune_experiment *e = plan->bindings->experiment;
+    for (int i = 0; i < e->target_count && m->column_count < MODEL_COLUMNS; i++)
+        if (!e->targets[i].text && tune_name_find(m->columns, m->column_count, e->targets[i].name) < 0)
+            m->columns[m->column_count++] = e->targets[i].name;
+    if (!plan->record.where_target) {
+        m->column_count = 1 + m->targets;
+        return 0;
+    }
+    m->within = tune_expression_query(plan->record.where_target, m->columns + 1, m->column_count - 1, "--where-target");
+    return m->within ? 0 : -1;
+}
+
+static int may_measure(void *plan, const struct tune_value *entity)
+{
+    return tune_where_meets(((const struct plan *)plan)->where, 0, entity);
+}
+
+int model_open(struct plan *plan, struct model_order *m)
+{
+    model_free(m);
+    if (!is_model(plan))
+        return plan->record.where_target ? tune_error_usage("--where-target is only for --order model; samples --where "
+                                                            "chooses among results") : 0;
+    TRY(check_options(plan));
+    TRY(read_properties(plan, m));
+    TRY(read_within(plan, m));
+    struct tune_search_options o = {.space = plan->space, .seed = plan->record.options.order.seed, .targets = m->targets,
+                                    .allowed = plan->record.where ? may_measure : NULL, .context = plan};
+    memcpy(o.maximize, m->maximize, sizeof o.maximize);
+    return (m->search = tune_search_new(&o)) ? 0 : -1;
+}
+
+void model_free(struct model_order *m)
+{
+    tune_search_free(m->search);
+    tune_expression_free(m->within);
+    tune_map_free(&m->rows);
+    for (int i = 0; i < m->known_count; i++)
+        free(m->known[i]);
+    free(m->known);
+    *m = (struct model_order){0};
+}
+
+void model_print(const struct plan *plan)
+{
+    const struct tune_operation_record *r = &plan->record;
+    if (!is_model(plan))
+        return;
+    fputs("# model               ", stdout);
+    print_text(r->maximize ? "maximize " : "", r->maximize ? r->maximize : "");
+    print_text(r->minimize ? r->maximize ? ", minimize " : "minimize " : "", r->minimize ? r->minimize : "");
+    print_text(r->where_target ? ", where " : "", r->where_target ? r->where_target : "");
+    putchar('\n');
+}
+
+/* ---- rows ---- */
+
+/* Add a row to the search. */
+static int add_row(struct model_order *m, const struct tune_value *entity, const struct tune_cell *cells)
+{
+    struct tune_value values[MODEL_COLUMNS];
+    double targets[TUNE_SEARCH_TARGETS] = {0};
+    bool valid = !strcmp(cells[0].text, "valid");
+    for (int t = 0; t < m->targets; t++) {
+        valid = valid && !cells[1 + t].absent;
+        targets[t] = cells[1 + t].absent ? 0 : cells[1 + t].number;
+    }
+    for (int i = 1; i < m->column_count; i++)
+        values[i - 1] = cells[i].absent ? tune_value_none() : tune_value_float(cells[i].number);
+    int within = valid && m->within ? tune_expression_true(m->within, values) : 1;
+    TRY(within);
+    return tune_search_add(m->search, entity, !valid ? TUNE_SEARCH_INVALID : within ? TUNE_SEARCH_VALID : TUNE_SEARCH_OUTSIDE,
+                           targets);
+}
+
+/* Add an entity to those that become jobs, unless this process chose it. */
+static int add_known(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
+{
+    int n = plan->space->count;
+    if (!tune_array_fit(&m->known, (size_t)m->known_count, sizeof *m->known))
+        return no_memory();
+    struct tune_value *copy = tune_values_copy(malloc(tune_values_size(entity, n) + 1), entity, n);
+    m->known[m->known_count] = copy;
+    m->known_count += copy != NULL;
+    return copy ? 0 : no_memory();
+}
+
+/* The number of rows of an entity in the search + 1; 0 if it is new. NULL with an error. */
+static int64_t *rows_of(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
+{
+    char *text = NULL;
+    int length = tune_entity_to_string(plan->space->names, entity, plan->space->count, &text, &(size_t){0});
+    uint64_t key[2] = {length < 0 ? 0 : tune_entity_hash(text, (size_t)length), 0};
+    int64_t *rows = length < 0 ? NULL : tune_map_add(&m->rows, key);
+    free(text);
+    if (!rows && length >= 0)
+        no_memory();
+    return rows;
+}
+
+/* Add the new rows of an entity. */
+static int add_group(const struct plan *plan, struct model_order *m, struct tune_view *v, const struct tune_view_group *group)
+{
+    int64_t *rows = rows_of(plan, m, group->entity);
+    TRY(rows ? 0 : -1);
+    if (*rows == 0) {
+        *rows = 1;
+        TRY(add_known(plan, m, group->entity));
+    }
+    for (; *rows - 1 < group->results; ++*rows) {
+        const struct tune_cell *cells = tune_view_cells(v, (int)*rows - 1);
+        TRY(cells ? add_row(m, group->entity, cells) : -1);
+    }
+    return 0;
+}
+
+/* Add the rows of this operation that are not in the search yet. */
+static int read_rows(const struct plan *plan, struct model_order *m)
+{
+    const struct tune_view_options o = {.include = TUNE_VIEW_MEASURED, .operation = plan->record.id, .failed = true,
+                                        .columns = m->columns, .column_count = m->column_count};
+    struct tune_view_group group;
+    int more;
+    if (!plan->store)
+        return 0;
+    if (!plan->flags->dry_run) { /* rows of jobs that needed no run may not be written yet */
+        TRY(tune_store_commit(plan->store));
+        tune_store_begin(plan->store);
+    }
+    TRY(tune_result_cache_refresh(plan->cache));
+    struct tune_view *v = tune_view_open(plan->store, plan->space, plan->bindings, &o);
+    if (!v)
+        return -1;
+    while ((more = tune_view_next(v, &group)) == 1)
+        if (add_group(plan, m, v, &group) < 0) {
+            more = -1;
+            break;
+        }
+    tune_view_free(v);
+    return more;
+}
+
+/* ---- the choice ---- */
+
+int model_choose(void *queue, const struct tune_value **entity)
+{
+    struct queue *q = queue;
+    struct model_order *m = &q->model;
+    TRY(read_rows(q->plan, m));
+    if (m->given < m->known_count) {
+        *entity = m->known[m->given++];
+        return 1;
+    }
+    int more = tune_search_next(m->search, entity);
+    if (more <= 0)
+        return more;
+    int64_t *rows = rows_of(q->plan, m, *entity);
+    TRY(rows ? 0 : -1);
+    *rows = 1;
+    TRY(tune_search_add(m->search, *entity, TUNE_SEARCH_PENDING, NULL));
+    return 1;
+}
