@@ -2,6 +2,7 @@
  *
  *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or - if it is above MOST
  *     model_search COST ORDER FIRST COUNT -N        the best of the first N points, as a share of the best there is
+ *     model_search COST coverage FIRST COUNT ROWS   the share of 200 fresh valid points in their 95 % interval, by a model of ROWS rows
  *     model_search COST table                       each point of the space with its cost, for other searchers
  *
  * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs)
@@ -15,7 +16,9 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "sweeps/spaces/order.h"
+#include "sweeps/surrogate/axes.h"
 #include "sweeps/surrogate/search.h"
+#include "sweeps/surrogate/surrogate.h"
 
 static double fine_tuning(const double *p, const char *optimizer)
 {
@@ -104,6 +107,43 @@ static double search(const struct tune_space *space, const char *cost, const cha
     return found == 0 && most < 0 ? share : found;
 }
 
+/* Draw count valid points by the seed, with their noisy values. */
+static void draw_rows(const struct tune_axes *a, const char *cost, uint64_t seed, int count, double *x, double *y)
+{
+    struct tune_value values[8];
+    double at[8];
+    for (uint64_t n = 0, i = 0; i < (uint64_t)count; n++) {
+        tune_space_entity(a->space, (tune_index)(tune_random_uniform(seed, 5, n) * (double)a->space->size), values);
+        double value = cost_of(cost, values, a->space->count);
+        if (value <= 0 || tune_axes_find(a, values, at) < 0)
+            continue;
+        tune_axes_point(a, at, x + i * (uint64_t)a->count);
+        y[i++] = value * (1 + .02 * tune_random_normal(seed, 6, n));
+    }
+}
+
+/* The share of fresh points within their interval; -1: an error. */
+static double coverage(const struct tune_space *space, const char *cost, uint64_t seed, int rows)
+{
+    enum { MOST = 1000, FRESH = 200 };
+    static double x[(MOST + FRESH) * 8], y[MOST + FRESH];
+    static struct tune_prediction p[FRESH];
+    struct tune_axes a;
+    double inside = 0;
+    if (rows < 1 || rows > MOST || tune_axes_read(&a, space) < 0)
+        return -1;
+    draw_rows(&a, cost, seed, rows + FRESH, x, y);
+    struct tune_surrogate_options o = {.dimensions = a.count, .categories = a.categories, .logarithm = true, .priors = true};
+    struct tune_surrogate *s = tune_surrogate_fit(&o, x, y, rows);
+    if (!s || tune_surrogate_predict(s, x + rows * a.count, FRESH, p) < 0)
+        return -1;
+    for (int i = 0; i < FRESH; i++)
+        inside += p[i].low <= y[rows + i] && y[rows + i] <= p[i].high;
+    tune_surrogate_free(s);
+    tune_axes_free(&a);
+    return inside / FRESH;
+}
+
 int main(int argc, char **argv)
 {
     char path[256];
@@ -128,7 +168,8 @@ int main(int argc, char **argv)
             printf(",%.17g\n", value);
     }
     for (int i = 0; argc == 6 && i < atoi(argv[4]); i++) {
-        double n = search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
+        double n = !strcmp(argv[2], "coverage") ? coverage(space, argv[1], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]))
+                                                : search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
         if (n < 0)
             return fail();
         printf(n > 0 ? "%.6g\n" : "-\n", n);

@@ -45,6 +45,8 @@ tip 'a stored result differs only in [^;]+; <--accept [^ ]+> would use it' $swee
 cp -r st st3
 PUT='s/PROPERTY/speed/' tip 'needs a property: <--minimize PROPERTY> or' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4
 PUT='s/PROPERTY/speed/' tip 'or <--maximize PROPERTY>' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4 --name m
+PUT='s/PROPERTY/speed/' tip 'one property or two: <--maximize PROPERTY>,' $sweep s.yaml $own --store h4 --order model --entities 3
+PUT='s/PROPERTY/speed/' tip 'one property or two: --maximize PROPERTY, <--minimize PROPERTY>' $sweep s.yaml $own --store h5 --order model --entities 3
 PUT='s/max_steps/steps/' tip 'needs an input that makes measurements longer: <--budget max_steps=1\.\.16>' $sweep s.yaml $own --store h3 --order halving --maximize speed
 PUT='s/PROPERTY/speed/' tip 'needs a property to compare: <--maximize PROPERTY>' $sweep s.yaml $own --store st --stop-when first:5% --repeat 3
 PUT='s/$/ 3/' tip '--stop-when needs <--repeat>, the highest number' $sweep s.yaml $own --store st --stop-when first:5% --maximize speed

@@ -35,8 +35,8 @@ struct sweep_flags {
     struct tune_flags tune;
     const char *space, *operation, *store, *experiments, *configuration, *order,
         *grouping, *entities, *name, *join, *resume, *accept, *environment, *describe,
-        *where, *where_target, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when, *launcher, *slurm,
-        *job, *points;
+        *where, *where_target, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when,
+        *launcher, *slurm, *job, *points;
     int in_flight, retries, repeat, max_failures, at_most, points_per_job, max_jobs;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
@@ -289,8 +289,8 @@ double halving_print_rest(const struct rungs *rungs, int repeat);
 void queue_free(struct queue *q);
 
 /* model.c - --order model.
- * model_open - check the options, and begin the search. Nothing with another order. Call it again if
- * the record changes.
+ * model_open - check the options, and begin the search. Nothing with another order. Call it again
+ * if the record changes.
  * model_choose - choose the next entity; a callback of tune_jobs. First it gives those that this
  * operation has measured already.
  * model_print - print what is searched for; nothing with another order. */

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "core/random.h"
+#include "core/statistics.h"
 #include "core/try.h"
 #include "sweeps/surrogate/blas.h"
 #include "sweeps/surrogate/likelihood.h"
 #include "sweeps/surrogate/minimize.h"
 
 enum { STARTS = 16, STEPS = 100, FIT_ROWS = 300, MOST_ROWS = 2000, BLOCK = 256 };
+
+static const double normal_95 = 1.959963984540054; /* half of the 95 % interval, in deviations */
 
 struct tune_surrogate {
     struct tune_surrogate_options o;
@@ -145,19 +148,22 @@ static void fit(struct tune_surrogate *s)
 /* ---- predictions ---- */
 
 /* Scale: the root of the mean square of the errors in units of their deviations, each row predicted
- * from all others. */
+ * from all others. Fitted parameters make these errors smaller than those at new points, so each
+ * counts as one row less. A scale of few rows is itself unsure: Student's t for the normal
+ * distribution's. */
 static int measure_scale(struct tune_surrogate *s)
 {
     int n = s->rows;
     struct tune_likelihood *l = &s->model;
     double *inverse = malloc((size_t)n * (size_t)n * sizeof *inverse), sum = 0;
+    double count = s->o.parameters ? n : fmax(n - (s->o.dimensions + 2), n / 2.0);
     if (!inverse)
         return no_memory();
     memcpy(inverse, l->matrix, (size_t)n * (size_t)n * sizeof *inverse);
     tune_factor_invert(inverse, n);
     for (int i = 0; i < n; i++)
         sum += l->weights[i] * l->weights[i] / inverse[(long)i * n + i];
-    s->scale = n > 1 ? sqrt(sum / n) : 1;
+    s->scale = n > 1 ? sqrt(sum / count) * tune_student_t(0.05, count) / normal_95 : 1;
     free(inverse);
     return 0;
 }
@@ -259,7 +265,7 @@ static void predict_block(const struct tune_surrogate *s, const double *x, int c
             variance -= columns[(long)i * n + k] * columns[(long)i * n + k];
         variance = fmax(variance, 0);
         struct tune_prediction *p = &predictions[i];
-        double half = 1.959963984540054 * s->scale * s->deviation * sqrt(variance + l->noise);
+        double half = normal_95 * s->scale * s->deviation * sqrt(variance + l->noise);
         p->deviation = s->deviation * sqrt(variance);
         p->low = s->o.logarithm ? exp(p->mean - half) : p->mean - half;
         p->high = s->o.logarithm ? exp(p->mean + half) : p->mean + half;
