@@ -52,6 +52,19 @@ int tune_comm_can_start(void)
     return 0;
 }
 
+/* MPI sees one rank. An error if a launcher says that there are more: they would all do the same work, in one run folder. */
+static int check_alone(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}; /* not of Slurm: a sweep under srun starts single runs */
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *size = getenv(sizes[i]);
+        if (size && atoi(size) > 1)
+            return tune_error_usage("ranks: this is one of %s processes (%s), but they do not find each other: tune_mpi.so was built with another "
+                                    "MPI than that of the launcher; take the mpirun of its MPI", size, sizes[i]);
+    }
+    return 0;
+}
+
 struct tune_comm *tune_comm_open_mpi(double timeout_s)
 {
     char path[PATH_MAX];
@@ -69,5 +82,9 @@ struct tune_comm *tune_comm_open_mpi(double timeout_s)
     }
     if (tune_library_find(&library, "tune_mpi_open", &open) < 0 || open(&t) < 0)
         return NULL; /* MPI leaves threads and handlers behind: it stays open */
+    if (t.size == 1 && check_alone() < 0) {
+        t.close(t.own, 1);
+        return NULL;
+    }
     return tune_comm_open(&t, timeout_s);
 }

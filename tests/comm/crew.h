@@ -23,14 +23,14 @@ struct crew {
     char error[MOST][2048];
     double seconds[MOST];
 };
-struct member {
+struct crew_rank {
     struct crew *crew;
     int rank;
 };
 
 static inline void *crew_member(void *of)
 {
-    struct member *m = of;
+    struct crew_rank *m = of;
     struct tune_transport t;
     double began = tune_clock_s();
     tune_threads_join(m->crew->world, m->rank, &t);
@@ -47,12 +47,12 @@ static inline struct crew run(int size, const struct tune_threads_trouble *troub
                               int (*work)(struct tune_comm *c, int rank, void *context), void *context)
 {
     struct crew crew = {.size = size, .timeout_s = timeout_s, .work = work, .context = context};
-    struct member members[MOST];
+    struct crew_rank members[MOST];
     pthread_t threads[MOST];
     crew.world = tune_threads_new(size, trouble);
     assert_got(crew.world);
     for (int r = 0; r < size; r++) {
-        members[r] = (struct member){&crew, r};
+        members[r] = (struct crew_rank){&crew, r};
         assert_int_equal(pthread_create(&threads[r], NULL, crew_member, &members[r]), 0);
     }
     for (int r = 0; r < size; r++)

@@ -6,7 +6,7 @@
 #include "crew.h"
 
 enum { ACTS = 9, BLOCKING = TUNE_COLLECTIVES, SUM = BLOCKING, SUM_WHOLE, AGREE, HOWS, GUARD = 0x5a };
-enum ending { WELL, DEATH, DIFFERENCE };
+enum drawn_ending { WELL, DEATH, DIFFERENCE };
 
 /* One act of a program. how: a kind of collective, or a function that waits itself. */
 struct act {
@@ -23,11 +23,11 @@ struct act_arrays {
     int64_t number; /* 0: not begun */
 };
 
-struct plan {
+struct drawn {
     uint64_t seed;
     int size, acts;
     struct act act[ACTS];
-    enum ending ending;
+    enum drawn_ending ending;
     int culprit, odd_act, odd_way;
     struct tune_threads_trouble trouble;
     struct act_arrays arrays[MOST][ACTS];
@@ -41,9 +41,9 @@ static uint64_t below(uint64_t seed, uint64_t stream, uint64_t *counter, uint64_
     return tune_random_u64(seed, stream, (*counter)++) % below;
 }
 
-static struct plan draw_plan(uint64_t seed)
+static struct drawn draw_plan(uint64_t seed)
 {
-    struct plan p = {.seed = seed};
+    struct drawn p = {.seed = seed};
     uint64_t n = 0;
 #define DRAW(most) below(seed, 1000, &n, most)
     static const int delays[] = {0, 20, 100, 300};
@@ -94,7 +94,7 @@ static double number_of(int rank, int k, size_t i)
     return (double)value_of(rank, k, i) * 1.1;
 }
 
-static void fill(struct plan *p, int rank)
+static void fill(struct drawn *p, int rank)
 {
     for (int k = 0; k < p->acts; k++) {
         struct act *a = &p->act[k];
@@ -126,7 +126,7 @@ static int same_bytes(const struct act *a, const unsigned char *got, const unsig
 }
 
 /* The collective is over: its arrays against plain loops. */
-static int check_act(struct plan *p, int rank, int k)
+static int check_act(struct drawn *p, int rank, int k)
 {
     const struct act *a = &p->act[k];
     const struct act_arrays *m = &p->arrays[rank][k];
@@ -164,7 +164,7 @@ static int check_act(struct plan *p, int rank, int k)
 }
 
 /* Bytes that a rank sends in an act. */
-static uint64_t sends(const struct plan *p, int rank, int k)
+static uint64_t sends(const struct drawn *p, int rank, int k)
 {
     const struct act *a = &p->act[k];
     uint64_t own = (tune_comm_share(a->count, rank + 1, p->size) - tune_comm_share(a->count, rank, p->size)) * a->element;
@@ -180,7 +180,7 @@ static uint64_t sends(const struct plan *p, int rank, int k)
 
 /* ---- a rank ---- */
 
-static struct act odd(const struct plan *p, int rank, int k)
+static struct act odd(const struct drawn *p, int rank, int k)
 {
     struct act a = p->act[k];
     if (p->ending != DIFFERENCE || rank != p->culprit || k != p->odd_act)
@@ -198,7 +198,7 @@ static struct act odd(const struct plan *p, int rank, int k)
     return a;
 }
 
-static int begin_act(struct tune_comm *c, struct plan *p, int rank, int k)
+static int begin_act(struct tune_comm *c, struct drawn *p, int rank, int k)
 {
     struct act a = odd(p, rank, k);
     struct act_arrays *m = &p->arrays[rank][k];
@@ -234,7 +234,7 @@ static int begin_act(struct tune_comm *c, struct plan *p, int rank, int k)
 }
 
 /* Wait for an act that has begun, and check it. */
-static int end_act(struct tune_comm *c, struct plan *p, int rank, int k)
+static int end_act(struct tune_comm *c, struct drawn *p, int rank, int k)
 {
     int64_t number = p->arrays[rank][k].number;
     p->arrays[rank][k].number = 0;
@@ -243,7 +243,7 @@ static int end_act(struct tune_comm *c, struct plan *p, int rank, int k)
 
 static int act_out(struct tune_comm *c, int rank, void *context)
 {
-    struct plan *p = context;
+    struct drawn *p = context;
     uint64_t n = 0, stream = 2000 + (uint64_t)rank;
     int status = 0, begun = 0;
     while (status == 0 && begun < p->acts) {
@@ -270,7 +270,7 @@ static int act_out(struct tune_comm *c, int rank, void *context)
 
 /* ---- the seeds ---- */
 
-static void check_ending(const struct plan *p, const struct crew *crew)
+static void check_ending(const struct drawn *p, const struct crew *crew)
 {
     char blamed[40], other[40];
     bool died = p->ending == DEATH && tune_threads_calls(crew->world, p->culprit) >= p->trouble.death_at;
@@ -309,7 +309,7 @@ static void drawn_programs(void **state)
     uint64_t from = asked ? strtoull(asked, NULL, 10) : 1, to = asked ? from : many ? strtoull(many, NULL, 10) : 200;
     int endings[3] = {0}, hows[HOWS] = {0}, told = 0;
     for (uint64_t seed = from; seed <= to; seed++) {
-        struct plan p = draw_plan(seed);
+        struct drawn p = draw_plan(seed);
         for (int r = 0; r < p.size; r++)
             fill(&p, r);
         struct crew crew = run(p.size, &p.trouble, 600, act_out, &p);

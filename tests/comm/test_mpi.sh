@@ -35,5 +35,6 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip "root" "not root"
 fi
+refused "processes of another MPI's launcher" 1 "this is one of 4 processes (PMI_SIZE), but they do not find each other" env PMI_SIZE=4 "$ranks"
 is "no library: a clear error" eval '! TUNE_MPI="$tmp/none.so" "$ranks" 2>"$tmp/err" && says "cannot load $tmp/none.so"'
 finish

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -235,36 +236,35 @@ static void mpi_close(void *own, int failed)
     free(w);
 }
 
-/* Who runs on this machine: all tell their machine's name and process. */
-static int find_pids(struct world *w)
+/* The ranks of this machine: they get a board, and tell each other their processes. Machines may have equal names, and containers numbers of
+ * processes of their own. */
+static int find_neighbours(struct world *w)
 {
-    struct seat {
-        char host[64];
+    struct neighbour {
+        int leader; /* the lowest rank of its machine */
         pid_t pid;
-    } mine = {.pid = getpid()}, *all = tune_zeroed((size_t)w->size, sizeof *all, "ranks");
-    if (!all)
-        return -1;
-    gethostname(mine.host, sizeof mine.host - 1);
-    int code = MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    for (int r = 0; r < w->size && code == MPI_SUCCESS; r++)
-        w->pids[r] = strcmp(all[r].host, mine.host) ? 0 : all[r].pid;
-    free(all);
-    return code == MPI_SUCCESS ? 0 : mpi_error(code, "the ranks' processes");
-}
-
-static int find_board(struct world *w)
-{
+        ino_t space; /* of the process's number */
+    } mine = {.pid = getpid()}, *all = NULL;
+    struct stat space;
     MPI_Comm here;
     MPI_Aint bytes = 0;
-    int rank = 0, unit = 0;
+    int unit = 0;
     CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, w->rank, MPI_INFO_NULL, &here));
-    CHECK(MPI_Comm_rank(here, &rank));
-    CHECK(MPI_Win_allocate_shared(rank == 0 ? sizeof *w->board : 0, 1, MPI_INFO_NULL, here, &w->board, &w->window));
+    CHECK(MPI_Allreduce(&w->rank, &mine.leader, 1, MPI_INT, MPI_MIN, here));
+    bool leads = mine.leader == w->rank;
+    CHECK(MPI_Win_allocate_shared(leads ? sizeof *w->board : 0, 1, MPI_INFO_NULL, here, &w->board, &w->window));
     CHECK(MPI_Win_shared_query(w->window, 0, &bytes, &unit, &w->board));
-    if (rank == 0)
+    if (leads)
         memset(w->board, 0, sizeof *w->board);
-    CHECK(MPI_Barrier(here));
-    return 0;
+    mine.space = stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+    all = tune_zeroed((size_t)w->size, sizeof *all, "ranks");
+    if (!all)
+        return -1;
+    int code = MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD); /* the board is empty before it is used */
+    for (int r = 0; r < w->size && code == MPI_SUCCESS; r++)
+        w->pids[r] = all[r].leader == mine.leader && all[r].space == mine.space ? all[r].pid : 0;
+    free(all);
+    return code == MPI_SUCCESS ? 0 : mpi_error(code, "the ranks' processes");
 }
 
 static int start(struct world *w)
@@ -289,8 +289,7 @@ static int start(struct world *w)
         if (r != w->rank)
             CHECK(MPI_Irecv(NULL, 0, MPI_BYTE, r, TAG_END, MPI_COMM_WORLD, &w->ends[r]));
     }
-    TRY(find_pids(w));
-    return find_board(w);
+    return find_neighbours(w);
 }
 
 /* The one function of tune_mpi.so. */
