@@ -76,6 +76,7 @@ wrong "--order model needs one property or two: --maximize PROPERTY" --order mod
 wrong "--order model needs one property or two" --order model --maximize speed,memory --minimize speed
 wrong "experiment work has no property sped" --order model --maximize sped
 wrong "property kernel of experiment work is a text, but must be a number" --order model --maximize kernel
+wrong "--order model is not for --launcher" --order model --maximize speed --launcher "ssh host"
 wrong "speed is named twice" --order model --maximize speed --minimize speed
 wrong "memry" --order model --maximize speed --where-target "memry < 3"
 wrong "--where-target is only for --order model" --where-target "memory < 3"

@@ -24,6 +24,10 @@ static int check_options(const struct plan *plan)
     if (o->selector || o->filter != TUNE_FILTER_NONE)
         return tune_error_usage("--order model takes points of the space: leave samplerType and filter out of %s; --where "
                                 "chooses among them", plan->flags->operation);
+    if (r->launcher || plan->flags->launcher)
+        return tune_error_usage("--order model is not for --launcher: the launcher lists all points at the start, and the model "
+                                "chooses each from the results before it; start a sweep with the same --join NAME on each "
+                                "machine");
     if (r->stop_when)
         return tune_error_usage("--stop-when is not for --order model; --entities gives the number of entities");
     if (o->order.limit < 0 && (plan->space->size == 0 || plan->space->size > TUNE_JOBS_ALL))
