@@ -298,7 +298,8 @@ static void growth_of_the_area(void **state)
     enum { DRAWS = 200000 };
     const int number = 0;
     double points[] = {.1, .3, .5, .7, .9, .2}, at = .6, score, sum = 0;
-    double values[6 * TUNE_SEARCH_TARGETS] = {1, 9, 3, 7, 5, 6, 7, 2, 8, -1, 2, 2}; /* the last is in nobody's way */
+    double values[6 * TUNE_SEARCH_VALUES] = {0};
+    const double pairs[6][2] = {{1, 9}, {3, 7}, {5, 6}, {7, 2}, {8, -1}, {2, 2}}; /* the last is in nobody's way */
     enum tune_search_state states[6] = {TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID,
                                         TUNE_SEARCH_VALID};
     struct tune_search_rows rows = {6, 1, &number, points, values, states};
@@ -306,6 +307,8 @@ static void growth_of_the_area(void **state)
     struct tune_acquisition a;
     struct tune_prediction p[2];
     (void)state;
+    for (int i = 0; i < 6; i++)
+        memcpy(values + i * TUNE_SEARCH_VALUES, pairs[i], sizeof pairs[i]);
     assert_ok(tune_acquisition_make(&a, &o, &rows));
     assert_ok(tune_acquisition_score(&a, &at, 1, &score));
     for (int t = 0; t < 2; t++)
@@ -380,6 +383,39 @@ static void two_targets(void **state)
     tune_space_free(space);
 }
 
+/* Only points whose second value is at most 40 are wanted: of them the best has 89.5, at a 8. */
+static int is_small(void *context, const double *values)
+{
+    (void)context;
+    return values[1] <= 40;
+}
+
+static void condition(void **state)
+{
+    struct tune_space *space = space_of(grid);
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        struct tune_search_options o = {.space = space, .seed = seed, .targets = 1, .maximize = {true}, .others = 1, .within = is_small};
+        struct tune_search *s = tune_search_new(&o);
+        double best = 0;
+        assert_got(s);
+        for (int n = 0; n < 40; n++) {
+            const struct tune_value *entity = next_of(s);
+            double values[2] = {peak(entity), 0}, a, c;
+            tune_value_number(&entity[0], &a);
+            tune_value_number(&entity[4], &c);
+            values[1] = 3 * a + c;
+            bool wanted = is_small(NULL, values);
+            best = wanted ? fmax(best, values[0]) : best;
+            assert_ok(tune_search_add(s, entity, wanted ? TUNE_SEARCH_VALID : TUNE_SEARCH_OUTSIDE, values));
+        }
+        if (best < 89)
+            fail_msg("seed %d: the best that is wanted has %g", (int)seed, best);
+        tune_search_free(s);
+    }
+    tune_space_free(space);
+}
+
 /* ---- bad input ---- */
 
 static void refuses(const char *yaml, const char *message)
@@ -422,7 +458,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_best), cmocka_unit_test(goes_on),     cmocka_unit_test(pending),     cmocka_unit_test(constraints),
-        cmocka_unit_test(large_spaces),   cmocka_unit_test(scales),      cmocka_unit_test(growth_of_the_area), cmocka_unit_test(two_targets),
+        cmocka_unit_test(large_spaces),   cmocka_unit_test(scales),      cmocka_unit_test(growth_of_the_area), cmocka_unit_test(two_targets), cmocka_unit_test(condition),
         cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);

@@ -68,24 +68,51 @@ static int read_properties(struct plan *plan, struct model_order *m)
     return 0;
 }
 
-/* Compile --where-target. Its names become columns behind the properties. */
+static struct tune_expression *compile(const struct plan *plan, const struct model_order *m)
+{
+    return tune_expression_query(plan->record.where_target, m->columns + 1, m->column_count - 1, "--where-target");
+}
+
+/* Compile --where-target with all properties of the experiment, then with those that it uses. */
 static int read_within(const struct plan *plan, struct model_order *m)
 {
     const struct tune_experiment *e = plan->bindings->experiment;
+    int own = 1 + m->targets, used = own;
+    if (!plan->record.where_target)
+        return 0;
     for (int i = 0; i < e->target_count && m->column_count < MODEL_COLUMNS; i++)
         if (!e->targets[i].text && tune_name_find(m->columns, m->column_count, e->targets[i].name) < 0)
             m->columns[m->column_count++] = e->targets[i].name;
-    if (!plan->record.where_target) {
-        m->column_count = 1 + m->targets;
-        return 0;
-    }
-    m->within = tune_expression_query(plan->record.where_target, m->columns + 1, m->column_count - 1, "--where-target");
-    return m->within ? 0 : -1;
+    struct tune_expression *all = compile(plan, m);
+    if (!all)
+        return -1;
+    for (int i = own; i < m->column_count; i++)
+        if (tune_expression_uses(all, i - 1))
+            m->columns[used++] = m->columns[i];
+    tune_expression_free(all);
+    m->column_count = used;
+    if (used - 1 > TUNE_SEARCH_VALUES)
+        return tune_error_usage("--where-target may use %d properties, but it uses %d", TUNE_SEARCH_VALUES - m->targets, used - own);
+    return (m->within = compile(plan, m)) ? 0 : -1;
 }
 
-static int may_measure(void *plan, const struct tune_value *entity)
+/* Whether values meet --where-target. An expression that fails, as by a division by 0, is not met. */
+static int is_within(void *model, const double *values)
 {
-    return tune_where_meets(((const struct plan *)plan)->where, 0, entity);
+    const struct model_order *m = model;
+    struct tune_value all[TUNE_SEARCH_VALUES];
+    for (int i = 0; i < m->column_count - 1; i++)
+        all[i] = tune_value_float(values[i]);
+    int holds = tune_expression_true(m->within, all);
+    if (holds < 0)
+        tune_error_clear();
+    return holds == 1;
+}
+
+static int may_measure(void *model, const struct tune_value *entity)
+{
+    const struct model_order *m = model;
+    return tune_where_meets(m->plan->where, 0, entity);
 }
 
 int model_open(struct plan *plan, struct model_order *m)
@@ -97,8 +124,10 @@ int model_open(struct plan *plan, struct model_order *m)
     TRY(check_options(plan));
     TRY(read_properties(plan, m));
     TRY(read_within(plan, m));
+    m->plan = plan;
     struct tune_search_options o = {.space = plan->space, .seed = plan->record.options.order.seed, .targets = m->targets,
-                                    .allowed = plan->record.where ? may_measure : NULL, .context = plan};
+                                    .allowed = plan->record.where ? may_measure : NULL, .within = m->within ? is_within : NULL,
+                                    .others = m->column_count - 1 - m->targets, .context = m};
     memcpy(o.maximize, m->maximize, sizeof o.maximize);
     return (m->search = tune_search_new(&o)) ? 0 : -1;
 }
@@ -128,22 +157,18 @@ void model_print(const struct plan *plan)
 
 /* ---- rows ---- */
 
-/* Add a row to the search. */
+/* Add a row to the search. Without one of the values it is invalid. */
 static int add_row(struct model_order *m, const struct tune_value *entity, const struct tune_cell *cells)
 {
-    struct tune_value values[MODEL_COLUMNS];
-    double targets[TUNE_SEARCH_TARGETS] = {0};
+    double values[TUNE_SEARCH_VALUES] = {0};
     bool valid = !strcmp(cells[0].text, "valid");
-    for (int t = 0; t < m->targets; t++) {
-        valid = valid && !cells[1 + t].absent;
-        targets[t] = cells[1 + t].absent ? 0 : cells[1 + t].number;
+    for (int i = 1; i < m->column_count; i++) {
+        valid = valid && !cells[i].absent;
+        values[i - 1] = cells[i].absent ? 0 : cells[i].number;
     }
-    for (int i = 1; i < m->column_count; i++)
-        values[i - 1] = cells[i].absent ? tune_value_none() : tune_value_float(cells[i].number);
-    int within = valid && m->within ? tune_expression_true(m->within, values) : 1;
-    TRY(within);
+    bool within = !valid || !m->within || is_within(m, values);
     return tune_search_add(m->search, entity, !valid ? TUNE_SEARCH_INVALID : within ? TUNE_SEARCH_VALID : TUNE_SEARCH_OUTSIDE,
-                           targets);
+                           values);
 }
 
 /* Add an entity to those that become jobs, unless this process chose it. */

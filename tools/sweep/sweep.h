@@ -178,11 +178,14 @@ struct stop_rule {
 
 /* The search of --order model. */
 struct model_order {
+    const struct plan *plan;
     struct tune_search *search; /* NULL: the order is another one */
     const char *columns[MODEL_COLUMNS]; /* [column_count] of rows: status, properties, others */
     int column_count, targets;  /* targets: number of properties */
     bool maximize[TUNE_SEARCH_TARGETS];
-    struct tune_expression *within; /* --where-target, over the columns after the first; NULL */
+    /* --where-target, over the columns after the first, which are the properties and those that it
+     * uses; NULL: not given */
+    struct tune_expression *within;
     struct tune_map rows;       /* from an entity's hash to its number of rows in the search + 1 */
     struct tune_value **known;  /* [known_count] entities of rows, in the order of measurement */
     int known_count, given;     /* given: number of them that became jobs */

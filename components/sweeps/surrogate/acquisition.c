@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/random.h"
 #include "core/try.h"
 
-enum { STARTS = 2, STEPS = 30 }; /* of a fit: the models are fitted anew for each point */
+enum {
+    STARTS = 2, STEPS = 30, /* of a fit: the models are fitted anew for each point */
+    DRAWS = 32,             /* for the condition */
+};
 
 static int no_memory(void)
 {
@@ -68,22 +72,28 @@ static int imagine(const struct tune_search_options *o, const struct tune_search
     return 0;
 }
 
-/* Fit the model of a target; of -1: of validity, which is 1 or 0. */
-static int fit_target(const struct tune_search_options *o, const struct tune_search_rows *rows, int target,
-                      struct model_rows *m, struct tune_surrogate **model)
+/* True if the row counts as valid for the model of validity. */
+static bool counts_as_valid(const struct tune_search_options *o, enum tune_search_state state)
 {
-    bool logarithm = target >= 0;
+    return state == TUNE_SEARCH_VALID || (state == TUNE_SEARCH_OUTSIDE && o->within);
+}
+
+/* Fit the model of a value; of -1: of validity, which is 1 or 0. */
+static int fit_target(const struct tune_search_options *o, const struct tune_search_rows *rows, int target,
+                      struct model_rows *m, struct tune_surrogate **model, bool *logarithm)
+{
+    *logarithm = target >= 0;
     m->count = 0;
     for (int i = 0; i < rows->count; i++) {
-        double value = target < 0 ? rows->states[i] == TUNE_SEARCH_VALID : rows->values[i * TUNE_SEARCH_TARGETS + target];
+        double value = target < 0 ? counts_as_valid(o, rows->states[i]) : rows->values[i * TUNE_SEARCH_VALUES + target];
         if (rows->states[i] == TUNE_SEARCH_PENDING || (target >= 0 && !has_values(rows->states[i])))
             continue;
-        logarithm = logarithm && value > 0;
+        *logarithm = *logarithm && value > 0;
         add_row(rows, m, i, value);
     }
-    if (!(*model = fit_rows(o, rows, m, logarithm, NULL)))
+    if (!(*model = fit_rows(o, rows, m, *logarithm, NULL)))
         return -1;
-    return imagine(o, rows, m, logarithm, model);
+    return imagine(o, rows, m, *logarithm, model);
 }
 
 /* ---- what is best so far ---- */
@@ -152,14 +162,14 @@ int tune_acquisition_make(struct tune_acquisition *a, const struct tune_search_o
     size_t n = (size_t)rows->count + 1;
     struct model_rows m = {malloc(n * (size_t)rows->dimensions * sizeof *m.x), malloc(n * sizeof *m.y), 0};
     int code = m.x && m.y ? 0 : no_memory();
-    bool all_valid = true;
+    bool all_valid = true, plain;
     *a = (struct tune_acquisition){.options = options};
     for (int i = 0; i < rows->count; i++)
-        all_valid = all_valid && (rows->states[i] == TUNE_SEARCH_VALID || rows->states[i] == TUNE_SEARCH_PENDING);
-    for (int t = 0; t < options->targets && code == 0; t++)
-        code = fit_target(options, rows, t, &m, &a->targets[t]);
+        all_valid = all_valid && (counts_as_valid(options, rows->states[i]) || rows->states[i] == TUNE_SEARCH_PENDING);
+    for (int t = 0; t < options->targets + options->others && code == 0; t++)
+        code = fit_target(options, rows, t, &m, &a->targets[t], &a->logarithm[t]);
     if (code == 0 && !all_valid)
-        code = fit_target(options, rows, -1, &m, &a->valid);
+        code = fit_target(options, rows, -1, &m, &a->valid, &plain);
     free(m.x);
     free(m.y);
     return code < 0 ? -1 : find_best(a, rows);
@@ -167,7 +177,7 @@ int tune_acquisition_make(struct tune_acquisition *a, const struct tune_search_o
 
 void tune_acquisition_free(struct tune_acquisition *a)
 {
-    for (int t = 0; t < TUNE_SEARCH_TARGETS; t++)
+    for (int t = 0; t < TUNE_SEARCH_VALUES; t++)
         tune_surrogate_free(a->targets[t]);
     tune_surrogate_free(a->valid);
     free(a->front);
@@ -226,6 +236,32 @@ static void score_targets(const struct tune_acquisition *a, const struct tune_pr
     }
 }
 
+/* Add the logarithm of the share of draws that meet the condition. The draws are the same for all
+ * points, and independent in the values. */
+static int score_condition(const struct tune_acquisition *a, const struct tune_prediction *const *p, int count, double *scores)
+{
+    const struct tune_search_options *o = a->options;
+    int width = o->targets + o->others;
+    double noise[TUNE_SEARCH_VALUES], values[TUNE_SEARCH_VALUES];
+    for (int t = 0; t < width; t++)
+        noise[t] = tune_surrogate_noise(a->targets[t]);
+    for (int i = 0; i < count; i++) {
+        int met = 0;
+        for (int k = 0; k < DRAWS; k++) {
+            for (int t = 0; t < width; t++) {
+                double deviation = sqrt(p[t][i].deviation * p[t][i].deviation + noise[t] * noise[t]);
+                values[t] = p[t][i].mean + deviation * tune_random_normal(o->seed, (uint64_t)t, (uint64_t)k);
+                values[t] = a->logarithm[t] ? exp(values[t]) : values[t];
+            }
+            int holds = o->within(o->context, values);
+            TRY(holds);
+            met += holds;
+        }
+        scores[i] += log(fmax((double)met / DRAWS, 1e-12));
+    }
+    return 0;
+}
+
 /* Add the logarithm of the probability that each point is valid. */
 static void score_validity(const struct tune_acquisition *a, const struct tune_prediction *p, int count, double *scores)
 {
@@ -238,13 +274,17 @@ static void score_validity(const struct tune_acquisition *a, const struct tune_p
 
 int tune_acquisition_score(const struct tune_acquisition *a, const double *points, int count, double *scores)
 {
-    struct tune_prediction *all = malloc(((size_t)count + 1) * TUNE_SEARCH_TARGETS * sizeof *all);
-    const struct tune_prediction *const each[TUNE_SEARCH_TARGETS] = {all, all ? all + count : NULL};
+    struct tune_prediction *all = malloc(((size_t)count + 1) * TUNE_SEARCH_VALUES * sizeof *all);
+    const struct tune_prediction *each[TUNE_SEARCH_VALUES];
     int code = all ? 0 : no_memory();
-    for (int t = 0; t < a->options->targets && code == 0; t++)
+    for (int t = 0; t < a->options->targets + a->options->others && code == 0; t++) {
+        each[t] = all + (long)t * count;
         code = tune_surrogate_predict(a->targets[t], points, count, all + (long)t * count);
+    }
     if (code == 0)
         score_targets(a, each, count, scores);
+    if (code == 0 && a->options->within)
+        code = score_condition(a, each, count, scores);
     if (code == 0 && a->valid)
         code = tune_surrogate_predict(a->valid, points, count, all);
     if (code == 0 && a->valid)

@@ -5,8 +5,9 @@
  * noise is not taken for a gain. Two targets: the expected growth of the area that the
  * Pareto front dominates, with independent models. It is an integral over the front's steps:
  * the probability that the first target passes x, times the expected gain of the second there.
- * Either is multiplied by the probability that the point is valid. Everything is a logarithm, so
- * that points far from any gain can be compared, too. */
+ * Either is multiplied by the probability that the point is valid, and by the share of draws from
+ * the models that meet the condition. Everything is a logarithm, so that points far from any gain
+ * can be compared, too. */
 #ifndef TUNE_SURROGATE_ACQUISITION_H
 #define TUNE_SURROGATE_ACQUISITION_H
 
@@ -20,13 +21,14 @@ struct tune_search_rows {
     int count, dimensions;
     const int *categories;               /* [dimensions] */
     const double *points;                /* [count][dimensions] */
-    const double *values;                /* [count][TUNE_SEARCH_TARGETS] */
+    const double *values;                /* [count][TUNE_SEARCH_VALUES] */
     const enum tune_search_state *states;
 };
 
 struct tune_acquisition {
     const struct tune_search_options *options;
-    struct tune_surrogate *targets[TUNE_SEARCH_TARGETS];
+    struct tune_surrogate *targets[TUNE_SEARCH_VALUES]; /* the others behind them */
+    bool logarithm[TUNE_SEARCH_VALUES];
     struct tune_surrogate *valid;        /* NULL: all rows are */
     double best;                         /* one target: larger is better */
     double *front;                       /* [front_count][2] first ascending, second descending */

@@ -30,7 +30,7 @@ struct tune_search {
     struct tune_value *entity;      /* [space->count] the answer */
     /* rows: [row_count] */
     double *coordinates, *points;   /* [row_count][axes.count] */
-    double *values;                 /* [row_count][TUNE_SEARCH_TARGETS] */
+    double *values;                 /* [row_count][TUNE_SEARCH_VALUES] */
     enum tune_search_state *states;
     int row_count, row_capacity;
     int entity_count;               /* without repeats */
@@ -90,7 +90,7 @@ static int reserve_row(struct tune_search *s)
     if (s->row_count < s->row_capacity)
         return 0;
     if (!grow(&s->coordinates, capacity, wide) || !grow(&s->points, capacity, wide) ||
-        !grow(&s->values, capacity, TUNE_SEARCH_TARGETS * sizeof *s->values) || !grow(&s->states, capacity, sizeof *s->states))
+        !grow(&s->values, capacity, TUNE_SEARCH_VALUES * sizeof *s->values) || !grow(&s->states, capacity, sizeof *s->states))
         return no_memory();
     s->row_capacity = capacity;
     return 0;
@@ -112,9 +112,9 @@ int tune_search_add(struct tune_search *s, const struct tune_value *entity, enum
     if (*row == 0)
         *row = at + 1;
     tune_axes_point(&s->axes, to, s->points + (long)at * s->axes.count);
-    for (int t = 0; t < s->o.targets; t++) {
+    for (int t = 0; t < s->o.targets + s->o.others; t++) {
         double value = has_values ? values[t] : 0;
-        s->values[at * TUNE_SEARCH_TARGETS + t] = value;
+        s->values[at * TUNE_SEARCH_VALUES + t] = value;
         if (!isfinite(value))
             state = TUNE_SEARCH_INVALID;
     }
@@ -197,7 +197,7 @@ static int add_good(struct tune_search *s, struct candidates *c, int target)
         if (s->states[i] != TUNE_SEARCH_VALID)
             continue;
         int at = count < GOOD ? count++ : GOOD;
-        for (; at > 0 && sign * values[good[at - 1] * TUNE_SEARCH_TARGETS] < sign * values[i * TUNE_SEARCH_TARGETS]; at--)
+        for (; at > 0 && sign * values[good[at - 1] * TUNE_SEARCH_VALUES] < sign * values[i * TUNE_SEARCH_VALUES]; at--)
             if (at < GOOD)
                 good[at] = good[at - 1];
         if (at < GOOD)

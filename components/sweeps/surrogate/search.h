@@ -2,9 +2,9 @@
  *
  * The first points are those of a Sobol sequence, and so is every tenth point after them. The
  * others have the highest expected improvement of the best value, times the probability that the
- * point is valid. Two targets: the expected improvement of the area that the Pareto front
- * dominates. A point that is being measured is imagined to have the value that the model expects.
- * Example:
+ * point is valid and meets the condition. Two targets: the expected growth of the area that the
+ * Pareto front dominates. A point that is being measured is imagined to have the value that the
+ * model expects. Example:
  *
  *     struct tune_search *s = tune_search_new(&options);
  *     while ((more = tune_search_next(s, &entity)) == 1) {
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-enum { TUNE_SEARCH_TARGETS = 2 };
+enum { TUNE_SEARCH_TARGETS = 2, TUNE_SEARCH_VALUES = 8 };
 
 enum tune_search_state {
     TUNE_SEARCH_VALID,   /* it has its targets */
@@ -48,6 +48,10 @@ struct tune_search_options {
     bool maximize[TUNE_SEARCH_TARGETS];
     /* 1: the entity may be measured; 0: it may not; -1 with an error. NULL: all may */
     int (*allowed)(void *context, const struct tune_value *entity);
+    /* A condition of measured values: the targets, then `others` more. 1: it holds for
+     * values[targets + others]; 0: it does not; -1 with an error. NULL: none, and no others. */
+    int (*within)(void *context, const double *values);
+    int others;
     void *context;
 };
 
@@ -56,8 +60,8 @@ struct tune_search;
 /* tune_search_new - begin a search of a borrowed space. NULL with an error: a dimension that has no
  * model (axes.h), or an error of tune_order_new.
  * tune_search_free - free it; NULL is fine.
- * tune_search_add - add a row, which is copied. values[targets]: of a row that has them; one that
- * is not finite makes the row invalid. A pending row is replaced by the entity's next row.
+ * tune_search_add - add a row, which is copied. values[targets + others]: of a row that has them;
+ * one that is not finite makes the row invalid. A pending row is replaced by the entity's next row.
  * Other rows of an entity are repeats. -1 with an error: the entity is not of the space.
  * tune_search_next - choose an entity that has no row yet; it is valid until the next call. 1; 0:
  * all have rows; -1 with an error. */
