@@ -96,7 +96,7 @@ static int read_within(const struct plan *plan, struct model_order *m)
     return (m->within = compile(plan, m)) ? 0 : -1;
 }
 
-/* Whether values meet --where-target. An expression that fails, as by a division by 0, is not met. */
+/* True if values meet --where-target. An expression that fails, as by a division by 0, is not met. */
 static int is_within(void *model, const double *values)
 {
     const struct model_order *m = model;
