@@ -33,7 +33,7 @@ int main(int argc, char **argv)
                        "Train on preferences: pairs of answers, or answers with a label (KTO).");
     tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
 
-    struct tune_comm *comm = GET(tune_get_comm(&my.tune)); /* the ranks that train together */
+    GET(tune_get_comm(&my.tune)); /* --ranks: the processes that train together */
     MUST(tune_preference_check(&flags->preference, flags->loader.batch_size));
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
             MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
         }
         MUST(tune_model_reduce(model, record)); /* sums of all ranks; one rank has them already */
-        MUST(tune_preference_reduce(&sums, comm));
+        MUST(tune_preference_reduce(&sums, flags->comm));
         /* The division is here, once a step. The loss is a sum over pairs; gradients are divided
          * by the number of pairs in all micro-batches, then clipped to the norm. */
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
@@ -108,6 +108,6 @@ int main(int argc, char **argv)
     tune_previews_free(previews), tune_reference_free(reference), tune_evaluator_free(eval);
     tune_optimizer_free(opt), tune_loss_free(loss), tune_loader_free(load), tune_model_free(model);
     tune_device_close(dev), tune_dataset_free(data), tune_tokenizer_free(tok);
-    tune_comm_close(comm), tune_flags_free(&my.tune);
+    tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
 }

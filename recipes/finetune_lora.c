@@ -31,7 +31,7 @@ int main(int argc, char **argv)
                        "Train low-rank adapters on a frozen language model.");
     tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
 
-    struct tune_comm *comm = GET(tune_get_comm(&my.tune)); /* the ranks that train together */
+    GET(tune_get_comm(&my.tune)); /* --ranks: the processes that train together */
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
     struct tune_device *dev = GET(tune_get_device(flags));
@@ -87,6 +87,6 @@ int main(int argc, char **argv)
     tune_checkpoint_free(ckpt), tune_logger_free(log), tune_record_free(record);
     tune_previews_free(previews), tune_evaluator_free(eval), tune_optimizer_free(opt);
     tune_loss_free(loss), tune_loader_free(load), tune_model_free(model), tune_device_close(dev);
-    tune_dataset_free(data), tune_tokenizer_free(tok), tune_comm_close(comm), tune_flags_free(&my.tune);
+    tune_dataset_free(data), tune_tokenizer_free(tok), tune_flags_free(&my.tune);
     return tune_program_exit(&at); /* 0; 1: the loss rose; after a signal 128 + its number */
 }

@@ -54,5 +54,6 @@ struct tune_comm *tune_get_comm(struct tune_flags *flags)
     }
     share_cores(flags, c);
     flags->comm = c;
+    flags->close_comm = tune_comm_close;
     return c;
 }

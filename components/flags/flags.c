@@ -451,6 +451,11 @@ int tune_flags_parse(struct tune_flags *flags, int argc, char **argv, const stru
 void tune_flags_free(struct tune_flags *flags)
 {
     struct tune_flags_state *state = flags ? flags->state : NULL;
+    if (flags && flags->close_comm) {
+        flags->close_comm(flags->comm);
+        flags->close_comm = NULL;
+        flags->comm = NULL;
+    }
     if (!state)
         return;
     for (int i = 0; i < state->count; i++) {

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
                        "Fine-tune all weights of a language model.");
     tune_program_catch_signals(&my.tune); /* SIGINT, SIGTERM, SIGHUP: finish the step, save, end */
 
+    GET(tune_get_comm(&my.tune)); /* --ranks: the processes that train together */
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_get_dataset(flags, tok)); /* tokenises rows as it reads */
     struct tune_device *dev = GET(tune_get_device(flags));
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
             }
             MUST(tune_model_backward(model, &batch, tune_loss_dhidden(loss))); /* adds */
         }
+        MUST(tune_model_reduce(model, record)); /* sums of all ranks; one rank has them already */
         /* The division is here, once a step. The loss is a sum over labels; gradients are divided
          * by the number of labels in all micro-batches, then clipped to the norm. */
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));

@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     tune_program_start(argc, argv, &my.tune, my_options, my_properties, "Teach a language model to add.");
     tune_program_catch_signals(&my.tune);
 
+    GET(tune_get_comm(&my.tune)); /* --ranks: the processes that train together */
     struct tune_tokenizer *tok = GET(tune_get_tokenizer(flags));
     struct tune_dataset *data = GET(tune_dataset_from(my.sums, sum, tok, flags->data.max_length));
     struct tune_device *dev = GET(tune_get_device(flags));
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
             MUST(tune_loss_forward_backward(loss, hidden, &batch, record, &dhidden));
             MUST(tune_model_backward(model, &batch, dhidden));
         }
+        MUST(tune_model_reduce(model, record)); /* sums of all ranks; one rank has them already */
         MUST(tune_optimizer_scale(opt, flags->clip_norm, record));
         MUST(tune_optimizer_step(opt, tune_schedule_lr(&schedule, &at), record));
         tune_progress_step(&at, load);
