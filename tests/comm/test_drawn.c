@@ -89,7 +89,8 @@ static float value_of(int rank, int k, size_t i)
     return element(rank, (size_t)k * 10000 + i);
 }
 
-static double number_of(int rank, int k, size_t i)
+/* Not inlined: else the caller might multiply and add without rounding between. */
+__attribute__((noinline)) static double number_of(int rank, int k, size_t i)
 {
     return (double)value_of(rank, k, i) * 1.1;
 }

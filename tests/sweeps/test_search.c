@@ -81,6 +81,8 @@ static void finds_the_best(void **state)
 {
     struct tune_space *space = space_of(grid);
     (void)state;
+    if (emulated()) /* it would take minutes */
+        skip();
     for (uint64_t seed = 0; seed < 3; seed++) {
         struct tune_search *s = search_of(space, seed);
         double best = 0;
@@ -107,6 +109,8 @@ static void goes_on(void **state)
     char names[40][256], text[256];
     int same = 0;
     (void)state;
+    if (emulated()) /* it would take minutes */
+        skip();
     for (int i = 0; i < 40; i++) {
         const struct tune_value *entity = next_of(s);
         name_of(space, entity, names[i]);
@@ -194,6 +198,8 @@ static void constraints(void **state)
     struct tune_search *s = tune_search_new(&o);
     const struct tune_value *entity;
     (void)state;
+    if (emulated()) /* it would take minutes */
+        skip();
     assert_got(s);
     while ((more = tune_search_next(s, &entity)) == 1) { /* minimizes, until none is left */
         double a, b, c;
