@@ -44,7 +44,7 @@ static int check(const struct tune_comm *c, const struct tune_flags *flags, int 
 
 struct tune_comm *tune_get_comm(struct tune_flags *flags)
 {
-    struct tune_launched launched = tune_ranks_launched();
+    struct tune_launched launched = flags->ranks == 1 ? (struct tune_launched){0, 0} : tune_ranks_launched();
     struct tune_comm *c = launched.size > 0 ? tune_comm_open_mpi(flags->timeout_s) : tune_comm_open_self();
     if (!c)
         return NULL;

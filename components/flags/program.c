@@ -264,6 +264,19 @@ static void launch(const struct tune_flags *flags, int argc, char **argv)
     exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
+/* A program with --ranks is one of those that a launcher started, unless it shall be alone. Then rank 0 prints. */
+static void join_ranks(const struct tune_flags *flags)
+{
+    const struct tune_option *o = flags->options;
+    while (o->name && strcmp(o->name, "ranks"))
+        o++;
+    if (!o->name || flags->ranks == 1)
+        return;
+    launched = tune_ranks_launched();
+    if (launched.rank > 0 && !freopen("/dev/null", "w", stdout))
+        exit(1);
+}
+
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
@@ -290,15 +303,13 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
             exit(1);
     signal(SIGXFSZ, SIG_IGN); /* for `ulimit -f`: the write then fails with an error, which is
                                * reported */
-    launched = tune_ranks_launched();
-    if (launched.rank > 0 && !freopen("/dev/null", "w", stdout)) /* rank 0 prints */
-        exit(1);
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     program = argc <= 0 ? program : slash ? slash + 1 : argv[0];
     struct sigaction bus = {.sa_sigaction = note_bus_error, .sa_flags = SA_SIGINFO | (int)SA_RESETHAND};
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, NULL);
     MUST(tune_flags_parse(flags, argc, argv, options, properties));
+    join_ranks(flags);
     const char *note;
     bool said = launched.rank > 0 || getenv("TUNE_NOTES_SAID");
     for (int i = 0; !said && tune_flags_wish(flags) == TUNE_WISH_RUN && (note = tune_flags_note(flags, i)); i++)

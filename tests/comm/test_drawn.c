@@ -258,7 +258,7 @@ static int act_out(struct tune_comm *c, int rank, void *context)
         p->bytes[rank] = tune_comm_bytes(c);
     if (status == 0)
         return 0;
-    /* What is over in spite of the error is right; the others fail with the same error. */
+    /* Collectives that ended before the error have the right result. All others fail with that error. */
     char first[2048];
     struct tune_collective_record last = {0};
     snprintf(first, sizeof first, "%s", tune_error_message());

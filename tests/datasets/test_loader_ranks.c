@@ -168,7 +168,7 @@ static void one_signal(void **state)
     }
 }
 
-/* What rank 0 says of divergence holds for all; another rank's word does not count. */
+/* Rank 0 decides for all ranks whether the run has diverged. What another rank found does not count. */
 static bool judged[MOST];
 
 static int see_judged(struct tune_comm *c, int rank, void *context)

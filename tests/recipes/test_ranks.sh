@@ -106,5 +106,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 refused "ranks with other options" 2 "ranks differ in their options: rank 1 on" \
     mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --output differ : -n 1 "$full" $rows --max-steps 3 --output differ
 refused "another number of ranks than mpirun started" 2 "--ranks is 3, and the launcher started 2" mpirun -q --bind-to none -n 2 "$full" $rows --ranks 3 --output differ
+both() { [ "$(grep -c "$1" both.out)" = 2 ] || { cat both.out; return 1; }; }
+is "programs without --ranks print in each process of a launcher" eval 'mpirun -q -n 2 "$BUILD/runs" --version >both.out 2>&1 && both "^runs, "'
+is "... and so do recipes with --ranks 1, which train alone" eval '
+    mpirun -q -n 2 sh -c "\"$full\" $rows --ranks 1 --max-steps 1 --output single\$OMPI_COMM_WORLD_RANK" >both.out 2>&1 && both "^# finished" && same_run single0 single1 README.md'
 is "mpirun typed by hand" eval 'mpirun -q --bind-to none -n 2 "$full" $rows --epochs 2 --accumulate 2 --output hand >hand.out 2>&1 && same_run full2 hand README.md'
 finish
