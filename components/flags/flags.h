@@ -629,8 +629,8 @@ extern const struct tune_service tune_plan_memory;
      "folder has all of it anyway"}, \
     {"ranks", TUNE_FREE(TUNE_INT), &(f).ranks, "0", "[0,4096]", "processes", \
      "processes that train together on this machine, started by mpirun. Each takes --accumulate " \
-     "micro-batches of a step. 0: those that mpirun or srun started, else one. 1: alone, whatever " \
-     "started it"}, \
+     "micro-batches of a step. 0: those that mpirun or srun started, else one. 1: alone, " \
+     "whatever started it"}, \
     {"timeout", TUNE_FREE(TUNE_DOUBLE), &(f).timeout_s, "300", "(0,1e6]", "s", \
      "how long a rank may be behind the others. Then they end with an error that names it"}, \
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \

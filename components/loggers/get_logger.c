@@ -18,6 +18,7 @@
 #include "flags/find.h"
 #include "flags/flags.h"
 #include "machine/host.h"
+#include "machine/ranks.h"
 #include "loggers/forecast.h"
 #include "loggers/logger.h"
 #include "loggers/state.h"
@@ -187,6 +188,11 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
     options.failure = flags->failure;
     options.spell = tune_flags_name_options;
     options.flags = flags;
+    if (!flags->comm && flags->timeout_s > 0 && flags->ranks != 1 && tune_ranks_launched().size > 1) {
+        tune_error_usage("this recipe does not call tune_get_comm, so its ranks would each train alone; add the line as recipes/finetune_full.c "
+                         "has it, or give --ranks 1");
+        return NULL;
+    }
     options.follows = tune_comm_follows(flags->comm);
     options.quiet = options.quiet || options.follows;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)

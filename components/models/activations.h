@@ -88,6 +88,7 @@ struct tune_model {
     struct tune_comm *comm;          /* of several ranks; NULL: one */
     int reduced_from;                /* gradients of units from here on are on their way */
     int64_t reducing;                /* the last of their collectives */
+    bool apart;                      /* this step's gradients are not reduced yet */
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
     double noise_alpha;              /* NEFTune's; 0: none */
     uint64_t noise_seed;

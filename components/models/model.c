@@ -467,6 +467,7 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record)
     } else {
         TRY(m->own_step.at ? tune_begin_step(m->dev, m->own_step) : 0);
     }
+    m->apart = m->comm;
     if (m->comm)
         tune_comm_step(m->comm, m->past_steps + m->steps);
     /* passes count over all ranks: the first one is that of our first micro-batch */

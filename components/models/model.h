@@ -224,9 +224,11 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record);
  * tune_model_reduce - behind the last micro-batch of a step: gradients become their sums over the
  * ranks. So do the record's loss_sum, labels, divisor and counts; NULL: no record. Each rank gets
  * the same bits. One rank: nothing to do. On the CPU, the backward of a batch with `last` has begun
- * to send the gradients of layers: leave them alone until tune_model_reduce has returned. */
+ * to send the gradients of layers: leave them alone until tune_model_reduce has returned.
+ * tune_model_is_apart - whether there are several ranks, and this step's gradients are our own. */
 void tune_model_ranks(struct tune_model *m, struct tune_comm *comm);
 int tune_model_reduce(struct tune_model *m, struct tune_record *record);
+bool tune_model_is_apart(const struct tune_model *m);
 
 /* The labelled positions of the last batch, on the device. */
 struct tune_model_labels {

@@ -124,5 +124,11 @@ int tune_model_reduce(struct tune_model *m, struct tune_record *record)
         return 0;
     tune_device_does(m->dev, TUNE_RANKS, -1, "gradients");
     TRY(add_up_gradients(m));
+    m->apart = false;
     return record ? add_up_sums(m, record) : 0;
+}
+
+bool tune_model_is_apart(const struct tune_model *m)
+{
+    return m->apart;
 }

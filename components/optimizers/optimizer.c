@@ -163,6 +163,8 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
     tune_address step = tune_record_step(record);
     if (!step.at)
         return -1;
+    if (tune_model_is_apart(opt->m))
+        return tune_error_set("the gradients of several ranks were not added up; call tune_model_reduce before tune_optimizer_scale");
     TRY(drop_frozen(opt));
     struct tune_tensor g = tune_model_state(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
     tune_device_does(opt->dev, TUNE_CLIP, -1, "");

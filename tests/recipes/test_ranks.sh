@@ -110,5 +110,10 @@ both() { [ "$(grep -c "$1" both.out)" = 2 ] || { cat both.out; return 1; }; }
 is "programs without --ranks print in each process of a launcher" eval 'mpirun -q -n 2 "$BUILD/runs" --version >both.out 2>&1 && both "^runs, "'
 is "... and so do recipes with --ranks 1, which train alone" eval '
     mpirun -q -n 2 sh -c "\"$full\" $rows --ranks 1 --max-steps 1 --output single\$OMPI_COMM_WORLD_RANK" >both.out 2>&1 && both "^# finished" && same_run single0 single1 README.md'
+sed /tune_model_reduce/d "$here/recipes/finetune_full.c" >apart.c
+sed /tune_get_comm/d "$here/recipes/finetune_full.c" >single.c
+is "two recipes that lack a line for ranks" eval '(cd "$here" && sh tests/recipes/build.sh "$tmp/tree" "$tmp/apart.c" "$tmp/single.c")'
+refused "one that does not add up is refused" 1 "call tune_model_reduce before tune_optimizer_scale" "$tmp/tree/build/apart" $rows --ranks 2 --output apart
+refused "one that does not know of ranks is refused" 2 "this recipe does not call tune_get_comm" "$tmp/tree/build/single" $rows --ranks 2 --output apart2
 is "mpirun typed by hand" eval 'mpirun -q --bind-to none -n 2 "$full" $rows --epochs 2 --accumulate 2 --output hand >hand.out 2>&1 && same_run full2 hand README.md'
 finish
