@@ -79,8 +79,8 @@ static void add_unit(struct tune_parameters *p, const struct tune_model_config *
 
 int tune_parameters_new(struct tune_parameters *p, const struct tune_model_config *c)
 {
-    size_t units = (size_t)c->layers + 2;
-    *p = (struct tune_parameters){.at = calloc(units * 2 * TUNE_LAYER_MODULES, sizeof *p->at), .unit = calloc(units, sizeof *p->unit)};
+    size_t units = (size_t)c->layers + 2, room = units * 2 * TUNE_LAYER_MODULES;
+    *p = (struct tune_parameters){.at = calloc(room, sizeof *p->at), .room = (int)room, .unit = calloc(units, sizeof *p->unit)};
     if (!p->at || !p->unit)
         return tune_error_no_memory("the table of parameters");
     for (int unit = 0; unit <= c->layers + 1; unit++)
@@ -131,9 +131,14 @@ int tune_parameters_freeze(struct tune_parameters *p, enum tune_dtype storage)
 struct tune_parameter *tune_parameters_append(struct tune_parameters *p, const char *name, enum tune_role role, int unit,
                                               bool fused, int64_t rows, int64_t columns)
 {
-    struct tune_parameter *more = realloc(p->at, sizeof *more * (size_t)(p->count + 1)), *r;
-    if (more)
-        p->at = more;
+    struct tune_parameter *more = p->at, *r;
+    if (p->count == p->room) {
+        more = realloc(p->at, sizeof *more * (size_t)p->room * 2);
+        if (more) {
+            p->at = more;
+            p->room *= 2;
+        }
+    }
     if (!more || strlen(name) >= sizeof r->name) {
         tune_error_cannot("%s: %s", name,
                           more ? "the name is too long for the table of parameters"

@@ -45,7 +45,7 @@ struct tune_parameter {
 
 struct tune_parameters {
     struct tune_parameter *at;
-    int count;
+    int count, room;           /* rows, and those that at has memory for */
     struct tune_layer *unit;   /* [layers+2] the modules of each unit of the base */
     int base;                  /* rows of the base model; they come first */
     int64_t weights, adapters; /* bytes of the two buffers, padding included */
