@@ -143,6 +143,7 @@ struct tune_flags {
     bool resume_finished;                    /* that run is finished: nothing is left to do */
     /* step of resume_checkpoint if it is the newest one; else 0 */
     int64_t resume_step;
+    int resume_ranks;                        /* ranks of that run; 0: a new run */
     /* Filled by tune_program_start (program.h), as are source, source_size and started_s of log.
      * 0 in a foreign program. */
     /* the program's handler stores the signal that ends the run here */

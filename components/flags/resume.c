@@ -1,6 +1,7 @@
 /* resume.c - the options of the run that --resume names, or that --requeue finds, and which of them
  * may differ. */
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "files/json.h"
 #include "core/try.h"
 #include "flags/state.h"
+#include "machine/ranks.h"
 #include "runs/resume_point.h"
 
 /* The row of --resume in the table, as TUNE_RUN_OPTIONS has it; -1: the program has none. */
@@ -29,6 +31,7 @@ static int no_memory(void)
 struct about {
     char program[256], status[64], working_folder[TUNE_PATH_MAX]; /* of the last process, whose
                                                                    * options these are */
+    int ranks; /* that it had; 0: not written down, since it was alone */
     bool options;
 };
 
@@ -55,6 +58,16 @@ static int read_sessions(struct tune_json *j, struct about *about)
     return item;
 }
 
+static int read_ranks(struct tune_json *j, int *ranks)
+{
+    uint64_t value;
+    TRY(tune_json_u64(j, &value));
+    if (value < 1 || value > 4096)
+        return tune_json_fail(j, "ranks: expected 1 to 4096");
+    *ranks = (int)value;
+    return 0;
+}
+
 /* Read the members of the run's description, and its options if flags is not NULL. */
 static int read_members(struct tune_flags *flags, struct tune_json *j, struct about *about)
 {
@@ -68,6 +81,8 @@ static int read_members(struct tune_flags *flags, struct tune_json *j, struct ab
             TRY(read_text(j, about->status, sizeof about->status));
         } else if (tune_text_equal(key, "sessions")) {
             TRY(read_sessions(j, about));
+        } else if (tune_text_equal(key, "ranks")) {
+            TRY(read_ranks(j, &about->ranks));
         } else if (tune_text_equal(key, "options")) {
             about->options = true;
             TRY(flags ? tune_flags_object(flags->state, j, TUNE_FROM_RUN) : tune_json_skip(j));
@@ -167,6 +182,7 @@ static int go_on(struct tune_flags *flags, const struct tune_resume_point *run, 
     TRY(tune_path(path, "%s/checkpoint-final", run->folder)); /* missing: the end was not saved */
     flags->resume_finished = run->step == run->newest && ended(about) && tune_file_exists(path);
     flags->resume_step = run->step == run->newest ? run->step : 0;
+    flags->resume_ranks = about->ranks > 0 ? about->ranks : 1;
     flags->resume_checkpoint = flags->state->resume_checkpoint = strdup(run->checkpoint);
     return flags->resume_checkpoint ? 0 : no_memory();
 }
@@ -264,6 +280,47 @@ static const char *shown(const char *text)
     return text ? text : "none";
 }
 
+/* The number of ranks. A launcher's holds against that of the resumed run. */
+static int find_ranks(struct tune_flags *flags, int *ranks)
+{
+    int launched = tune_ranks_launched().size, i = tune_flags_row(flags->state, "ranks", 5);
+    if (i >= 0 && launched > 0 && flags->state->at[i].source == TUNE_FROM_RUN)
+        TRY(tune_flags_set(flags->state, i, "0", TUNE_FROM_RUN, "ranks"));
+    *ranks = i < 0 || flags->ranks == 1 ? 1 : flags->ranks > 0 ? flags->ranks : launched > 0 ? launched : 1;
+    return 0;
+}
+
+/* With another number of ranks, each takes another number of micro-batches, so that a step has the
+ * rows that it would have had. */
+static int share_steps(struct tune_flags *flags)
+{
+    struct tune_flags_state *state = flags->state;
+    int now, was = flags->resume_ranks, i = tune_flags_row(state, "accumulate", 10);
+    char text[32];
+    if (i < 0 || was == 0)
+        return 0;
+    TRY(find_ranks(flags, &now));
+    if (now == was)
+        return 0;
+    struct tune_flags_entry *e = &state->at[i];
+    int64_t all = (e->run_text ? atoi(e->run_text) : 1) * (int64_t)was;
+    bool typed = e->source != TUNE_FROM_RUN && e->source != TUNE_FROM_DEFAULT;
+    if (!typed && all % now == 0) {
+        snprintf(text, sizeof text, "%" PRId64, all / now);
+        TRY(tune_flags_set(state, i, text, e->source, "accumulate"));
+    }
+    int64_t micro_batches = (int64_t)now * *(const int *)e->row.at;
+    if (micro_batches != all && !flags->log.allow_changed)
+        return tune_error_usage("--resume: a step of that run has %" PRId64 " micro-batches, on %d rank%s; %d with --accumulate %d would have %"
+                                PRId64 "; %s, or give --allow-changed for steps of another size", all, was, was == 1 ? "" : "s", now,
+                                *(const int *)e->row.at, micro_batches,
+                                typed ? "leave --accumulate out" : "start a number of ranks that divides it");
+    if (micro_batches != all)
+        return 0;
+    free(e->run_text); /* it is no change */
+    return (e->run_text = strdup(e->text)) ? 0 : no_memory();
+}
+
 /* If --output was given, it must be the run's own folder. */
 static int check_output(const struct tune_flags *flags)
 {
@@ -292,6 +349,7 @@ int tune_flags_check_run(struct tune_flags *flags)
     if (!flags->resume_checkpoint && !state->again)
         return 0;
     TRY(flags->resume ? check_output(flags) : 0);
+    TRY(share_steps(flags));
     for (int i = 0; i < state->count; i++) {
         const struct tune_option *row = &state->at[i].row;
         state->at[i].changed = state->at[i].keeping == TUNE_KEEP && !same(row, state->at[i].text, state->at[i].run_text);

@@ -51,6 +51,8 @@ static cJSON *settings(const struct tune_flags *flags)
                 tune_cjson_put_whole(json, "seed", flags->seed) &&
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
                 cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);
+    if (flags->comm && tune_comm_size(flags->comm) > 1)
+        good = good && tune_cjson_put_whole(json, "ranks", tune_comm_size(flags->comm));
     free(command);
     if (flags->resume_checkpoint) /* the way a process was started belongs to its session; the
                                    * options can be used as a --config */
@@ -432,15 +434,18 @@ static int agree(struct tune_comm *c, const struct tune_device *dev, const struc
     return tune_comm_agree(c, "the rows of `dataset`", text);
 }
 
-static int note_ranks(struct tune_logger *log, struct tune_comm *c)
+static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
 {
-    char text[160];
-    int place, here;
-    if (!c || tune_comm_size(c) == 1)
+    const struct tune_comm *c = flags->comm;
+    char text[240] = "one process";
+    int place, size = c ? tune_comm_size(c) : 1, was = flags->resume_ranks;
+    if (size == 1 && was <= 1)
         return 0;
-    here = tune_comm_local(c, &place);
-    snprintf(text, sizeof text, "%d processes, %d of them on %s; each has a copy of the model and its share of each step's rows",
-             tune_comm_size(c), here, tune_comm_host(c, tune_comm_rank(c)));
+    if (size > 1)
+        snprintf(text, sizeof text, "%d processes, %d of them on %s; each has a copy of the model and its share of each step's rows",
+                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)));
+    if (was > 0 && was != size)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "; before, the run had %d; --accumulate is now %d", was, flags->loader.accumulate);
     return tune_logger_note(log, "ranks", text);
 }
 
@@ -454,7 +459,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
     TRY(agree(flags->comm, dev, &identity, data));
-    TRY(note_ranks(log, flags->comm));
+    TRY(note_ranks(log, flags));
     TRY(tune_logger_device(log, dev->threads, dev->description));
     TRY(tune_logger_watch(log, dev->gpus));
     if (dev->warning[0])

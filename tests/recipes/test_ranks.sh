@@ -69,7 +69,13 @@ is "stop at step 3 of a run on two ranks" half 2 2 part
 is "... and go on, with two ranks: to the bit as without a stop" eval '"$full" --resume part --ranks 2 --stop-at-step 0 >more.out 2>&1 && same_run full2 part README.md || { tail -n 5 more.out; false; }'
 is "stop at step 3 again" half 2 2 other
 is "... and go on with four ranks of one micro-batch: the same rows, the same figures" eval '
-    "$full" --resume other --ranks 4 --accumulate 1 --allow-changed --stop-at-step 0 >more.out 2>&1 && agree full1 other || { tail -n 5 more.out; false; }'
+    "$full" --resume other --ranks 4 --stop-at-step 0 >more.out 2>&1 && agree full1 other && grep -q "^# ranks .*; before, the run had 2; --accumulate is now 1$" more.out || { tail -n 5 more.out; false; }'
+is "stop once more" half 2 2 copy
+is "... and go on alone, with the accumulation that makes the same step" eval '
+    "$full" --resume copy --ranks 1 --stop-at-step 0 >more.out 2>&1 && agree full1 copy && grep -q "^# ranks  *one process; before, the run had 2; --accumulate is now 4$" more.out || { tail -n 5 more.out; false; }'
+is "... the launcher says how many ranks there are, whatever the run had" eval 'half 2 2 launched && mpirun --allow-run-as-root --oversubscribe -n 4 "$full" --resume launched --stop-at-step 0 >more.out 2>&1 && agree full1 launched || { tail -n 5 more.out; false; }'
+refused "... three ranks cannot share 4 micro-batches" 2 "--resume: a step of that run has 4 micro-batches, on 1 rank; 3 with --accumulate 4 would have 12; start a number of ranks that divides it, or give --allow-changed" "$full" --resume copy --ranks 3
+refused "... nor is another accumulation the same step" 2 "2 with --accumulate 4 would have 8; leave --accumulate out" "$full" --resume copy --ranks 2 --accumulate 4
 
 # ---- the end ----
 # rank R FOLDER - the process of that rank.
