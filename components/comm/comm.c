@@ -53,6 +53,7 @@ struct tune_comm {
     pthread_cond_t more, over;
     struct queued queue[QUEUE];
     int64_t started, finished;
+    double opened_s;
     bool failed, stop, threaded;
     struct tune_error error;
     struct tune_collective_record records[RECORDS];
@@ -307,9 +308,11 @@ static void run(struct tune_comm *c, int64_t number)
     struct tune_collective_record *record = &c->records[number % RECORDS];
     int late = -1;
     memcpy(mine.what, q->name, sizeof mine.what);
-    *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind};
+    double began = tune_clock_s();
+    *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind, .count = q->what.count,
+                                              .at_s = began - c->opened_s};
     memcpy(record->what, q->name, sizeof record->what);
-    double began = tune_clock_s(), timeout_s = q->patient ? ENDLESS_S : c->timeout_s;
+    double timeout_s = q->patient ? ENDLESS_S : c->timeout_s;
     pthread_mutex_unlock(&c->lock);
     int status = meet(c, &mine, timeout_s);
     double all_there = tune_clock_s();
@@ -324,6 +327,7 @@ static void run(struct tune_comm *c, int64_t number)
     if (!c->failed) {
         record->moved_s = tune_clock_s() - all_there;
         record->bytes = sent_bytes(c, &q->what);
+        record->over = true;
         c->bytes += record->bytes;
         c->finished = number;
     }
@@ -464,15 +468,15 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
     return -1;
 }
 
-bool tune_comm_speaks(struct tune_comm *c)
+bool tune_comm_speaks(struct tune_comm *c, bool told)
 {
-    bool common = false;
-    if (c) {
-        pthread_mutex_lock(&c->lock);
-        common = c->failed;
-        pthread_mutex_unlock(&c->lock);
-    }
-    return !common || c->t.first(c->t.own);
+    if (!c)
+        return !told;
+    pthread_mutex_lock(&c->lock);
+    bool common = c->failed;
+    pthread_mutex_unlock(&c->lock);
+    bool first = (common || c->t.rank == 0) && c->t.first(c->t.own); /* what rank 0 says need not be said again */
+    return common ? first : !told;
 }
 
 void tune_comm_step(struct tune_comm *c, int64_t step)
@@ -542,6 +546,7 @@ struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeou
     }
     c->t = *transport;
     c->timeout_s = timeout_s > 0 ? timeout_s : PATIENCE_S;
+    c->opened_s = tune_clock_s();
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     pthread_cond_init(&c->over, NULL);

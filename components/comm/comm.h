@@ -114,9 +114,9 @@ int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, 
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
 
 /* tune_comm_speaks - whether this rank should print its error. All ranks have a comm's error: then
- * the first rank of a machine that asks prints it. An error of its own each rank prints. c may be
- * NULL: true. */
-bool tune_comm_speaks(struct tune_comm *c);
+ * the first rank of a machine that asks prints it. An error of its own each rank prints, unless
+ * told: rank 0 has ended, and so has said why. c may be NULL. */
+bool tune_comm_speaks(struct tune_comm *c, bool told);
 
 /* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective.
  * tune_comm_timeout - how long a rank may be behind the others from now on, seconds. The first step
@@ -129,9 +129,12 @@ struct tune_collective_record {
     int64_t number, step;
     enum tune_collective_kind kind;
     char what[40];
+    size_t count;      /* elements of the whole array */
     size_t bytes;      /* that this rank sent */
+    double at_s;       /* when it began, from the opening of the comm */
     double waited_s;   /* until all ranks were there */
-    double moved_s;    /* from then on; 0: it is not over */
+    double moved_s;    /* from then on */
+    bool over;         /* false: it still runs, or it failed */
 };
 
 /* tune_comm_history - the last collectives, at most `most` and at most 64, the newest last, into

@@ -55,5 +55,6 @@ struct tune_comm *tune_get_comm(struct tune_flags *flags)
     share_cores(flags, c);
     flags->comm = c;
     flags->close_comm = tune_comm_close;
+    flags->comm_speaks = tune_comm_speaks;
     return c;
 }

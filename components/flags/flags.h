@@ -151,6 +151,7 @@ struct tune_flags {
     /* set by tune_get_comm (comm/comm.h); NULL: one rank. tune_flags_free closes it */
     struct tune_comm *comm;
     void (*close_comm)(struct tune_comm *comm);
+    bool (*comm_speaks)(struct tune_comm *comm, bool told);
     struct tune_failure *failure; /* what to do if the program fails (core/failure.h) */
     /* 1 from tune_get_dataset until tune_get_logger makes the run folder, or until the first
      * tune_loader_more. Then there is nothing to save, and the handler ends the program at once. */

@@ -363,13 +363,17 @@ void tune_program_fail(void)
     char saved[2 * TUNE_PATH_MAX + 256] = "";
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
+    bool told = false;
     if (launched.rank > 0) { /* rank 0 says what all ranks see; when it has ended, mpirun sends SIGCONT, then SIGTERM */
         struct sigaction wake = {.sa_handler = note_end};
+        struct timespec left = {.tv_nsec = 500000000};
         sigaction(SIGCONT, &wake, NULL);
         sigaction(SIGTERM, &wake, NULL);
-        if (nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL) < 0)
-            exit((int)kind);
+        while (nanosleep(&left, &left) < 0 && errno == EINTR)
+            told = true; /* that may also come when another rank has died, and rank 0 is about to say so */
     }
+    if (options_of && options_of->comm_speaks ? !options_of->comm_speaks(options_of->comm, told) : told)
+        exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
     fflush(stdout); /* keeps the order if both go to one place */
     put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (kind == TUNE_ERROR_USAGE)

@@ -195,6 +195,7 @@ struct tune_logger *tune_get_logger(const struct tune_flags *flags)
                          "has it, or give --ranks 1");
         return NULL;
     }
+    options.comm = flags->comm;
     options.follows = tune_comm_follows(flags->comm);
     options.quiet = options.quiet || options.follows;
     if (keeps_inputs(flags) < 0 || read_writers(flags, &options.writers) < 0)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "comm/comm.h"
 #include "files/cjson.h"
 #include "files/json.h"
 #include "core/error.h"
@@ -201,12 +202,36 @@ void tune_logger_free(struct tune_logger *log)
     free(log);
 }
 
+/* What the ranks did last, as rank 0 saw it. */
+static int put_collectives(struct tune_logger *log)
+{
+    struct tune_collective_record records[64];
+    struct tune_comm *c = log->options.comm;
+    if (!c || log->options.follows || tune_comm_size(c) == 1)
+        return 0;
+    int count = tune_comm_history(c, records, sizeof records / sizeof *records);
+    cJSON_DeleteItemFromObjectCaseSensitive(log->run.now, "collectives");
+    cJSON *all = cJSON_AddArrayToObject(log->run.now, "collectives");
+    for (int i = 0; all && i < count; i++) {
+        const struct tune_collective_record *r = &records[i];
+        cJSON *one = cJSON_CreateObject();
+        if (!cJSON_AddItemToArray(all, one) || !tune_cjson_put_whole(one, "number", r->number) || !tune_cjson_put_whole(one, "step", r->step) ||
+            !tune_cjson_put_text(one, "operation", tune_collective_name(r->kind)) || !tune_cjson_put_text(one, "what", r->what) ||
+            !tune_cjson_put_whole(one, "count", (int64_t)r->count) || !tune_cjson_put_number(one, "at_s", r->at_s) ||
+            !tune_cjson_put_number(one, "waited_s", r->waited_s) || !tune_cjson_put_number(one, "moved_s", r->moved_s) ||
+            !cJSON_AddBoolToObject(one, "completed", r->over))
+            return tune_logger_no_memory();
+    }
+    return all ? 0 : tune_logger_no_memory();
+}
+
 int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* copy why: it may be the error text, which writing can change */
     snprintf(text, sizeof text, "%s", why);
     if (log->ended || tune_logger_held(log) < 0) /* the folder is gone, and why says so */
         return 0;
+    TRY(put_collectives(log));
     return tune_logger_end(log, "failed", text);
 }
 

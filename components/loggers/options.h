@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct cJSON;
+struct tune_comm;
 struct tune_failure;
 struct tune_flags;
 struct tune_property;
@@ -49,6 +50,7 @@ struct tune_logger_options {
     /* NULL, or a function that changes a message in place: `option` becomes --option */
     void (*spell)(const struct tune_flags *flags, char *text);
     const struct tune_flags *flags; /* for spell; borrowed */
+    struct tune_comm *comm;    /* NULL: one rank. Borrowed until tune_logger_failed */
     unsigned writers;          /* a sum of TUNE_WRITE_CSV, TUNE_WRITE_TENSORBOARD */
 };
 

@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     if (c && argc <= 2)
         status = try_counts(c, rank, NULL) < 0 || (tune_comm_size(c) == 2 && try_queue(c, rank, NULL) < 0) || try_sums(c, rank, NULL) < 0 ||
                          try_count(c, rank, 2500003, true) < 0 ? -1 : 0;
-    if (status < 0 && tune_comm_speaks(c))
+    if (status < 0 && tune_comm_speaks(c, false))
         fprintf(stderr, "ranks: %s\n", tune_error_message());
     else if (status == 0 && rank == 0)
         printf("%d ranks, %llu bytes\n", tune_comm_size(c), (unsigned long long)tune_comm_bytes(c));

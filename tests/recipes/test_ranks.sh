@@ -98,7 +98,15 @@ is "SIGTERM to rank 1 alone: all stop at the same step" eval 'begin alone --rank
 is "rank 1 of 3 is killed: the others say so and end, and the checkpoint is whole" eval '
     begin killed --ranks 3 && kill -KILL "$(rank 1 killed)" && ! { wait $run; } && grep -q "^finetune_full: rank 1 of 3 (process [0-9]* on .*) has ended" killed.out && whole killed'
 is "... no process is left" eval 'await 0 eval "! pgrep -f -- \"--output killed\""'
-is "... and the run goes on from there" eval '"$full" --resume killed --ranks 3 --stop-at-step 100000 --stop-after-seconds 0 >more.out 2>&1 && grep -q "^# stopped" more.out || { tail -n 5 more.out; false; }'
+listed() { n=$(grep -c '"operation":' $1/run.json) && [ "$n" -gt 10 ] && [ "$n" -le 64 ] && [ "$(grep -c '"at_s":' $1/run.json)" = "$n" ] &&
+    grep '"completed":' $1/run.json | awk '{ last = /false/; bad += last } END { exit !(last && bad == 1) }' || { tail -n 40 $1/run.json; return 1; }; }
+is "... run.json lists the last collectives: all but the last completed" listed killed
+is "rank 0 of 3 is killed: one of the others names it and its host" eval '
+    begin first --ranks 3 && await $run test -e first/checkpoint-best && kill -KILL "$(rank 0 first)" && ! { wait $run; } &&
+    [ "$(grep -c "^finetune_full: rank [12] of 3 on .*: rank 0 of 3 (process [0-9]* on $(hostname)) has ended" first.out)" = 1 ] || { cat first.out; false; }'
+for who in killed first; do
+    is "... and run $who goes on from its checkpoint" eval '"$full" --resume $who --ranks 3 --stop-at-step 100000 --stop-after-seconds 0 >more.out 2>&1 && grep -q "^# stopped" more.out || { tail -n 5 more.out; false; }'
+done
 is "rank 1 stands still: the others give up after --timeout" eval '
     begin still --ranks 2 --timeout 2 && kill -STOP "$(rank 1 still)" && ! { wait $run; } && grep -q "rank 1 of 2.* did not come within 2 s\|no bytes came for 2 s" still.out && whole still'
 is "... and it is ended, too" eval 'await 0 eval "! pgrep -f -- \"--output still\""'
