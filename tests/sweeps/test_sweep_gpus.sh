@@ -55,7 +55,7 @@ is "on the CPU alone: one at a time, beside none on a GPU" eval 'together 2; run
 space two.yaml "2, 5" "0, 1, 2"
 is "number_gpus 2 has two; more than there are is unknown here" eval 'together 2; run two.yaml --store st4 --gpus $four >out 2>&1; is_history "2 1 3 3 4" && [ "$(grep -c "it needs 5 GPUs, but 4 are available; --gpus chooses GPUs" out)" = 3 ]'
 is "without a GPU: unknown, said, and exit code 1" eval 'space one.yaml 1 0; rm exp/log; run one.yaml --store st5 --gpus "" >out 2>&1; [ $? = 1 ] && [ ! -e exp/log ] && said "it needs 1 GPU, but 0 are available" out'
-is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "it needs more GPUs than this machine has" out'
+is "... a dry run says it too" eval 'run one.yaml --store nowhere --gpus "" --dry-run >out && said "^unknown .*cannot run here: it needs 1 GPU, but 0 are available" out && said "^# 0 of 1 would be measured, 0 are known, 1 cannot be measured" out'
 space bad.yaml 1 "130, 131, 1, 132, 2, 133, 3"
 is "a measurement that fails gives its GPU back" eval 'together 2; run bad.yaml --store st6 --gpus $two --max-failures 0 >out 2>&1; is_history "2 1 7 7 2" && said "3 valid, 0 invalid, 4 failed" out'
 refused "--env may not say which GPUs" 2 "--gpus says which GPUs" run eight.yaml --store st7 --env CUDA_VISIBLE_DEVICES=0
@@ -63,6 +63,10 @@ space cpu.yaml 0 "0, 1"
 refused "--gpus where nothing takes one" 2 "no entity of this space has a number_gpus above 0" run cpu.yaml --store st7 --gpus $gpu
 refused "a GPU named twice" 2 "GPU $$.1 is named twice" run eight.yaml --store st7 --gpus $two,$$.1
 is "CUDA_VISIBLE_DEVICES is taken for --gpus" eval 'together 1; CUDA_VISIBLE_DEVICES=$$.5,$$.6 run one.yaml --store st8 >out 2>&1 && is_history "1 1 1 1 1" && grep -q "^+ $$.5 " exp/log'
+
+mkdir more && sed 's|"inputs": \[|&{"identifier": "kind", "default": "plain", "domain": {"values": ["plain", "odd"]}},{"identifier": "n", "default": 2, "domain": {"values": [1, 2]}},|' exp/toy.json >more/toy.json
+is "an input that is added later has its default in older rows" eval 'rm -f exp/log; mv exp/toy.json old.json && cp more/toy.json exp && run one.yaml --store st8 --gpus $$.5 --accept any-host >out 2>&1; cat out; said "1 known" out && [ ! -e exp/log ] && "$samples" show one.yaml --store st8 --experiments exp --include matching --columns x --output-format csv | grep -qx 1.0'
+is "... another value is another measurement" eval 'together 1; sed "s/experimentIdentifier: toy/&, parameterization: [{property: {identifier: kind}, value: odd}]/" one.yaml >odd_one.yaml; run odd_one.yaml --store st8 --gpus $$.5 --accept any-host >out 2>&1; cat out; said "1 valid" out && is_history "1 1 1 1 1"; mv old.json exp/toy.json'
 
 # ---- several sweeps ----
 is "two sweeps at once never share a GPU, and use them all" eval 'together 4; run eight.yaml --store a --gpus $four >out1 2>&1 & run eight.yaml --store b --gpus $back >out2 2>&1 & wait; is_history "4 1 16 16 4" && said "8 valid" out1 && said "8 valid" out2'
@@ -98,5 +102,22 @@ experiments:
   - {actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_full_benchmark-v1.0.0}
   - {actuatorIdentifier: SFTTrainer, experimentIdentifier: finetune_lora_benchmark-v1.0.0}
 E2
-is "number_gpus 2 is invalid, and says why" eval '"$sweep" ours.yaml --store nowhere --gpus 0 --dry-run >out 2>&1; cat out; [ "$(grep -c "^invalid .*number_gpus.2-.*a run uses one GPU at most, .*number_gpus must be 0 or 1" out)" = 2 ] && [ "$(grep -c "^run .*number_gpus.1-" out)" = 2 ] && ! said "will not fit" out'
+is "number_gpus 2 cannot run with one GPU" eval '"$sweep" ours.yaml --store nowhere --gpus 0 --dry-run >out 2>&1; cat out; [ "$(grep -c "^unknown .*number_gpus.2-.*cannot run here: it needs 2 GPUs, but 1 is available" out)" = 2 ] && [ "$(grep -c "^run .*number_gpus.1-" out)" = 2 ] && ! said "will not fit" out'
+is "... nor with two, by this build" eval '"$sweep" ours.yaml --store nowhere --gpus $two --dry-run >out 2>&1; cat out; [ "$(grep -c "^unknown .*number_gpus.2-.*cannot run here: this build trains on one GPU at most: number_gpus must be 0 or 1" out)" = 2 ] && [ "$(grep -c "^run .*number_gpus.1-" out)" = 2 ]'
+# shared DIMENSION VALUES - a dry run on four GPUs, with that dimension more; the lines of number_gpus 2 into out.
+shared() {
+    sed "s/^experiments:/  - {identifier: $1, propertyDomain: {values: [$2]}}\n&/; s/values: \[1, 2\]/values: [1, 2, 3]/; /batch_size/s/values: \[2\]/values: [6]/; /full_benchmark/d" ours.yaml >shared.yaml
+    "$sweep" shared.yaml --store nowhere --gpus $four --dry-run >all 2>&1
+    grep "number_gpus.[23]-" all >out || cat all
+}
+is "number_nodes: the machines of a run, which divide its GPUs" eval 'shared number_nodes 2; [ "$(wc -l <out)" = 2 ] && said "^unknown .*number_gpus.2-.*cannot run here: a sweep measures a run on one machine: number_nodes must be 1" out && said "^invalid .*number_gpus.3-.*  number_gpus is not divisible by number_nodes" out && said "^invalid .*number_gpus.1-" all'
+is "distributed_backend: None is for one GPU" eval 'shared distributed_backend "DDP, \"None\", FSDP"; cat out; [ "$(grep -c "cannot run here: one process trains on one GPU: with more of them, distributed_backend must be DDP or FSDP" out)" = 2 ] && [ "$(grep -c "cannot run here: this build trains on one GPU" out)" = 4 ] && [ "$(grep -c "^run .*number_gpus.1-" all)" = 3 ]'
+is "fsdp_sharding_strategy: what is shared out together" eval 'shared fsdp_sharding_strategy "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, HYBRID_SHARD_ZERO2"; cat out; [ "$(grep -cE "(GRAD_OP|ZERO2) .*cannot run here: weights, gradients and moments are shared out together, or none" out)" = 4 ] && [ "$(grep -c "cannot run here: this build trains on one GPU" out)" = 6 ] && [ "$(grep -c "^run .*number_gpus.1-" all)" = 5 ]'
+is "a batch that the GPUs do not divide is invalid, and the row says so" eval 'sed "s/values: \[1, 2\]/values: [2]/; s/values: \[2\]}}$/values: [3]}}/" ours.yaml | sed "s/number_gpus, propertyDomain: {values: \[3\]/number_gpus, propertyDomain: {values: [2]/" >odd.yaml; "$sweep" odd.yaml --store odd --gpus $two >out 2>&1; cat out; [ "$("$samples" show finetune_lora_benchmark-v1.0.0 --store odd --columns is_valid,status,reason --output-format csv | tail -n 1)" = "0,invalid,batch_size is not divisible by number_gpus" ]'
+# ---- GPUs that are not here ----
+is "a gpu_model that is not here: no row names it" eval 'shared gpu_model NVIDIA-A100-80GB-PCIe; cat all; said "^unknown .*number_gpus.1-.*cannot run here: it names the GPU NVIDIA-A100-80GB-PCIe, but the GPU here is of no known model" all && sed "s/values: \[1, 2, 3\]/values: [0]/" shared.yaml >cpu.yaml && "$sweep" cpu.yaml --store nowhere --dry-run >out && said "^unknown .*cannot run here: it names the GPU NVIDIA-A100-80GB-PCIe, but number_gpus 0 measures on the CPU" out'
+seed=$here/defaults/spaces/a100.yaml
+is "the example of 80 describes and counts" eval '"$BUILD/space" describe "$seed" >out && said "Number entities: 80" out && said "^  SFTTrainer.finetune-lora-fsdp-r-4-a-16-tm-default-v1.2.0  yes" out && [ "$(sed -n "/Outputs:/,/^$/p" out | grep -c "^    ")" = 18 ]'
+is "... a dry run says for each point that it cannot run here" eval '"$sweep" "$seed" --store nowhere --dry-run >out 2>&1; said "^unknown .*number_gpus.2-.*cannot run here: it needs 2 GPUs (NVIDIA-A100-80GB-PCIe), but 0 are available" out && said "^# 0 of 80 would be measured, 0 are known, 80 cannot be measured" out && [ ! -e nowhere ]'
+is "... a sweep says it, and stores no row" eval '"$sweep" "$seed" --store seed >out 2>&1; [ $? = 1 ] && [ "$(grep -c "unknown .*cannot run here: it needs [24] GPUs (NVIDIA-A100-80GB-PCIe), but 0 are available" out)" = 80 ] && said "^# unknown             80: they cannot run here" out && [ -z "$(find seed -name "*.h5")" ] && [ ! -e data ]'
 finish

@@ -80,8 +80,9 @@ static int find_reason(const struct plan *plan, struct tally *t, const struct tu
 {
     const struct tune_binding *p = binding_of(plan, job);
     bool run = job->kind == TUNE_JOB_RUN, absent = run && !strcmp(job->provenance.weights, WEIGHTS_ABSENT);
+    bool planned = (run || job->kind == TUNE_JOB_UNMEASURABLE) && job->repeat == 0 && gpus_of(p, job->inputs) <= 1;
     char why[512] = "";
-    int unfit = run && job->repeat == 0 ? memory_lacks(plan, job, why, sizeof why) : 0;
+    int unfit = planned ? memory_lacks(plan, job, why, sizeof why) : 0; /* also on a GPU that is not here */
     TRY(unfit);
     t->away += absent;
     t->unfit += unfit;
@@ -90,8 +91,8 @@ static int find_reason(const struct plan *plan, struct tally *t, const struct tu
         tune_append(reason, size, "  %s", job->why);
     if (unfit)
         tune_append(reason, size, "  will not fit: %s", why);
-    if (run && gpus_of(p, job->inputs) > plan->machine.gpu_count)
-        tune_append(reason, size, "  it needs more GPUs than this machine has");
+    if (job->kind == TUNE_JOB_UNMEASURABLE)
+        tune_append(reason, size, "  cannot run here: %s", job->why);
     if (absent)
         tune_append(reason, size, "  its model is not on this machine");
     return 0;

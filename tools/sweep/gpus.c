@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "devices/known_gpus.h"
 #include "profilers/gpus.h"
 #include "sweep.h"
 
@@ -45,6 +46,35 @@ int gpus_find(struct plan *plan)
         return no_memory();
     TRY(m->gpu_count = tune_gpus_find(asked ? asked : getenv(visible), m->gpus, &m->all_gpus));
     return 0;
+}
+
+/* True if the driver's GPU is the one that the entity names. */
+static bool is_model(const struct plan *plan, const char *named)
+{
+    const char *here = plan->machine.host.gpu;
+    const struct tune_known_gpu *known = tune_known_gpu(named);
+    return !strcmp(named, here) || (known && known == tune_known_gpu(here));
+}
+
+int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value *inputs, char *why, size_t size)
+{
+    const struct plan *plan = ((struct queue *)queue)->plan;
+    const char *here = plan->machine.host.gpu;
+    int n = gpus_of(p, inputs), count = plan->machine.gpu_count;
+    int i = tune_experiment_input(p->experiment, "gpu_model");
+    const char *named = i >= 0 && inputs[i].type == TUNE_VALUE_TEXT ? inputs[i].text : "";
+    if (plan->record.launcher && !plan->flags->join) /* the machines that measure decide */
+        return 0;
+    if (n > count)
+        snprintf(why, size, "it needs %d GPU%s%s%s%s, but %d %s available; --gpus chooses GPUs", n, n == 1 ? "" : "s",
+                 *named ? " (" : "", named, *named ? ")" : "", count, count == 1 ? "is" : "are");
+    else if (*named && tune_experiment_input(p->experiment, input_name) >= 0 && n == 0)
+        snprintf(why, size, "it names the GPU %s, but number_gpus 0 measures on the CPU", named);
+    else if (*named && n > 0 && !is_model(plan, named))
+        snprintf(why, size, "it names the GPU %s, but the GPU here is %s", named, *here ? here : "of no known model");
+    else
+        return 0;
+    return 1;
 }
 
 static bool is_ours(const struct slots *slots, int gpu)

@@ -114,6 +114,7 @@ int queue_open(struct queue *q)
     o.count = plan->space->reference_count;
     o.cache = plan->cache;
     o.provenance = provenance_asked;
+    o.lacks = gpus_lack;
     o.stop_rule = plan->record.stop_when && !plan->flags->dry_run ? stop_rule_holds : NULL;
     o.context = q;
     o.before = q->rungs.before;

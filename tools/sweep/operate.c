@@ -15,8 +15,10 @@ static void count_done(struct queue *q, const struct tune_job *job)
 }
 
 /* Give up a job that cannot be measured here. */
-static void give_up_job(struct queue *q, const struct tune_job *job, const char *why)
+static void give_up_job(struct queue *q, const struct tune_job *job)
 {
+    char why[sizeof job->why + 32];
+    snprintf(why, sizeof why, "cannot run here: %s", job->why);
     count_done(q, job);
     q->progress->not_measurable++;
     progress_job(q->plan, q->progress, job, "unknown", 0, NULL, why);
@@ -29,7 +31,7 @@ static int record_job(struct queue *q, const struct tune_job *job)
     struct progress *p = q->progress;
     uint8_t uid[16];
     if (job->kind == TUNE_JOB_UNMEASURABLE) {
-        give_up_job(q, job, "its experiment has no program on this machine");
+        give_up_job(q, job);
         return 0;
     }
     count_done(q, job);
@@ -219,19 +221,6 @@ static int find_slot(const struct queue *q, const struct slots *slots, const str
     return reserved;
 }
 
-/* True if a job needs more GPUs than are available here. The job is then given up. */
-static bool lacks_gpus(struct queue *q, const struct tune_job *job)
-{
-    int n = gpus_of_job(q->plan, job), here = q->plan->machine.gpu_count;
-    char why[160];
-    if (n <= here)
-        return false;
-    snprintf(why, sizeof why, "it needs %d GPU%s, but %d %s available; --gpus chooses GPUs", n,
-             n == 1 ? "" : "s", here, here == 1 ? "is" : "are");
-    give_up_job(q, job, why);
-    return true;
-}
-
 /* ---- the queue ---- */
 
 /* Get the next job: the pending one, else a new one. 1; 0: there is none; -1. */
@@ -257,8 +246,6 @@ static int place_job(struct queue *q, const struct slots *slots, struct tune_job
     bool shared = is_worker(q->plan) && job->kind == TUNE_JOB_REPLAY; /* many processes may find it */
     if (job->kind != TUNE_JOB_RUN && job->kind != TUNE_JOB_REFUSED && !shared)
         return record_job(q, job) < 0 ? -1 : 1;
-    if (lacks_gpus(q, job))
-        return 1;
     int found = find_slot(q, slots, job, &slot);
     if (found == 1)
         return take_job(q, slots, slot, job) < 0 ? -1 : 1;

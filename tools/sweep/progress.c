@@ -295,8 +295,8 @@ int progress_summary(const struct plan *plan, struct progress *p, bool stopped)
     progress_log(p, "%-19s %s, %lld known; %s", stopped ? "stopped" : "finished", progress_counts(p, counts), (long long)p->replayed,
                  clock_text(tune_clock_s() - p->begin_s, text));
     if (p->not_measurable > 0)
-        progress_log(p, "unknown             %lld: the store has no row of them, and their "
-                        "experiment has no program on this machine", (long long)p->not_measurable);
+        progress_log(p, "unknown             %lld: they cannot run here, and the store has no row of them",
+                     (long long)p->not_measurable);
     TRY(unused_print(plan, p, p->measured));
     print_next(plan, stopped);
     return 0;

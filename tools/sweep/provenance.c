@@ -166,7 +166,7 @@ static bool is_absent(const char *model)
 }
 
 /* Find the provenance that a measurement of these inputs would have now. make: make a missing data
- * file. */
+ * file. A point that cannot run here needs neither model nor data. */
 static int find_provenance(struct queue *q, const struct tune_binding *p,
                            const struct tune_value *inputs, bool make, struct tune_provenance *o)
 {
@@ -174,7 +174,7 @@ static int find_provenance(struct queue *q, const struct tune_binding *p,
     const struct machine *m = &plan->machine;
     struct tune_command c;
     char why[64], *absent = plan->provenance->absent;
-    int binding = (int)(p - plan->bindings), code = 0;
+    int binding = (int)(p - plan->bindings), code = 0, lacks;
     memset(o, 0, sizeof *o);
     TRY(provenance_build(plan, q->progress, binding));
     bool on_gpus = m->gpu_count > 0 && gpus_of(p, inputs) > 0;
@@ -182,18 +182,20 @@ static int find_provenance(struct queue *q, const struct tune_binding *p,
     memcpy(o->build, plan->provenance->programs[binding].build, sizeof o->build);
     if (!p->supported || tune_experiment_refuses(p->experiment, inputs, why, sizeof why) != 0)
         return 0; /* the point is refused, so no file is read */
+    TRY(lacks = gpus_lack(q, p, inputs, why, sizeof why));
+    TRY(lacks = lacks ? lacks : tune_experiment_not_here(p->experiment, inputs, why, sizeof why));
     TRY(provenance_command(plan, p->experiment, inputs, &c));
     if (c.weights) /* check the model first, because making data may take minutes */
         code = tune_weights_hash(c.weights, o->weights);
-    if (code < 0 && plan->flags->dry_run && is_absent(c.weights)) {
+    if (code < 0 && (lacks || plan->flags->dry_run) && is_absent(c.weights)) {
         snprintf(o->weights, sizeof o->weights, WEIGHTS_ABSENT);
-        if (!*absent)
+        if (!*absent && !lacks)
             snprintf(absent, sizeof plan->provenance->absent, "%s", tune_error_message());
         tune_error_clear();
         code = 0;
     }
     if (code == 0 && c.data)
-        code = find_data(q, p->experiment, &c, make, o->data);
+        code = find_data(q, p->experiment, &c, make && !lacks, o->data);
     tune_command_free(&c);
     return code;
 }

@@ -331,11 +331,15 @@ int slots_at_a_time(const struct slots *slots);
  * gpus_find - find the GPUs, if an entity of the space may need one: those of --gpus, else of
  * CUDA_VISIBLE_DEVICES, else all.
  * gpus_of - the number of GPUs for a measurement, its number_gpus.
+ * gpus_lack - 1 if this machine lacks the GPUs of a measurement, or has another model than its
+ * gpu_model; with the reason in why. A callback of tune_jobs.
  * gpus_reserve - reserve count GPUs for a slot. 1; 0: not enough are free now; -1.
  * gpus_release - release the slot's GPUs.
  * gpus_show - set the environment and the cores of the slot's program. */
 int gpus_find(struct plan *plan);
 int gpus_of(const struct tune_binding *p, const struct tune_value *inputs);
+int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value *inputs, char *why,
+              size_t size);
 int gpus_reserve(const struct machine *machine, const struct slots *slots, struct slot *slot,
                  int count);
 void gpus_release(struct slot *slot);

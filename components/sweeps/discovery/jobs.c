@@ -163,7 +163,7 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
 {
     const struct tune_binding *p = &j->o.bindings[job->binding];
     const struct tune_cached_row *rows;
-    int count = 0, at = job->repeat - job->running, answered, refused;
+    int count = 0, at = job->repeat - job->running, answered, refused, absent;
     free(job->rows);
     job->rows = NULL;
     job->row_count = 0;
@@ -196,11 +196,15 @@ int tune_jobs_decide(struct tune_jobs *j, struct tune_job *job)
     }
     if (!p->supported) {
         job->kind = TUNE_JOB_UNMEASURABLE;
+        snprintf(job->why, sizeof job->why, "its experiment has no program on this machine");
         return 0;
     }
-    TRY(refused = tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));
-    if (refused)
-        job->kind = TUNE_JOB_REFUSED;
+    TRY(absent = j->o.lacks ? j->o.lacks(j->o.context, p, job->inputs, job->why, sizeof job->why) : 0);
+    TRY(refused = absent ? 0 : tune_experiment_refuses(p->experiment, job->inputs, job->why, sizeof job->why));
+    if (!absent && !refused)
+        TRY(absent = tune_experiment_not_here(p->experiment, job->inputs, job->why, sizeof job->why));
+    if (absent || refused)
+        job->kind = absent ? TUNE_JOB_UNMEASURABLE : TUNE_JOB_REFUSED;
     return 0;
 }
 

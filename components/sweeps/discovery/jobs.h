@@ -19,7 +19,7 @@ enum tune_job_kind {
     TUNE_JOB_REFUSED,
     TUNE_JOB_ANSWERED, /* this operation has already done it */
     TUNE_JOB_LATER,    /* there is a result, but an earlier waiting repeat may use it */
-    TUNE_JOB_UNMEASURABLE, /* it is not known, and its experiment has no program here */
+    TUNE_JOB_UNMEASURABLE, /* it is not known, and it cannot run here; why: the reason */
 };
 
 struct tune_job {
@@ -70,6 +70,10 @@ struct tune_jobs_options {
      * because the model is missing. */
     int (*provenance)(void *context, const struct tune_binding *p, const struct tune_value *inputs,
                       struct tune_provenance *provenance);
+    /* Whether this machine lacks what a measurement needs, such as a GPU. 1 and the reason in why; 0;
+     * -1 with an error. NULL: it lacks nothing. */
+    int (*lacks)(void *context, const struct tune_binding *p, const struct tune_value *inputs,
+                 char *why, size_t size);
     /* Decide before each repeat except the first. 1: the entity needs no more repeats under the
      * binding; 0: it does; -1 with an error. NULL: all repeats are needed. */
     int (*stop_rule)(void *context, int binding, const struct tune_value *entity, uint64_t hash);

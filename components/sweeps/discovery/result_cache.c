@@ -1,7 +1,7 @@
 /* result_cache.c - find rows of a store by input vector, with a hash table.
  *
  * The key is a 128-bit hash of the experiment's name and all inputs. Numbers are hashed by value,
- * so 4 and 4.0 are equal. An input that a file lacks is absent. Rows with the same key form a
+ * so 4 and 4.0 are equal. An input that a file lacks has its default. Rows with the same key form a
  * chain, oldest first. Provenances, of which there are few, are in a table. */
 #include <math.h>
 #include <stdlib.h>

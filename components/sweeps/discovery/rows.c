@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/try.h"
 
 uint64_t tune_entity_hash(const char *identifier, size_t length)
 {
@@ -128,6 +129,22 @@ static bool find_spelled(const struct tune_domain *d, const char *text, struct t
     return !*end;
 }
 
+/* Rows of a time before an input was added to the experiment had its default. */
+static int set_defaults(struct tune_scan *scan, const struct tune_experiment *e, int first)
+{
+    char text[TUNE_STORE_TEXT_MAX];
+    struct tune_cell cell;
+    for (int i = 0; i < e->input_count; i++) {
+        const struct tune_input *in = &e->inputs[i];
+        const struct tune_column column = {.name = in->name, .type = input_type(in)};
+        if (in->required || in->standard.type == TUNE_VALUE_NONE)
+            continue;
+        TRY(tune_rows_cell(&column, &in->standard, &cell, text, sizeof text));
+        TRY(cell.absent ? 0 : tune_scan_default(scan, first + i, &cell));
+    }
+    return 0;
+}
+
 struct tune_scan *tune_rows_scan(struct tune_store *s, const struct tune_experiment *e, const enum tune_key *keys, int count)
 {
     const char **names = tune_zeroed((size_t)(count + e->input_count), sizeof *names, "the names of columns");
@@ -139,7 +156,10 @@ struct tune_scan *tune_rows_scan(struct tune_store *s, const struct tune_experim
         names[count + i] = e->names[i];
     struct tune_scan *scan = tune_scan_open(s, e->name, names, count + e->input_count);
     free(names);
-    return scan;
+    if (!scan || set_defaults(scan, e, count) == 0)
+        return scan;
+    tune_scan_free(scan);
+    return NULL;
 }
 
 bool tune_rows_whole(const struct tune_cell *cell, int64_t *whole)

@@ -39,7 +39,7 @@ struct tune_value tune_rows_read(const struct tune_experiment *e, const struct t
                                  const struct tune_cell *cell);
 
 /* tune_rows_scan - begin a pass over an experiment's rows, with these keys and then its inputs.
- * NULL with an error. */
+ * In files from before an input was added, it has its default. NULL with an error. */
 struct tune_scan *tune_rows_scan(struct tune_store *s, const struct tune_experiment *e,
                                  const enum tune_key *keys, int count);
 

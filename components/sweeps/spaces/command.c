@@ -212,16 +212,30 @@ void tune_command_free(struct tune_command *command)
     *command = (struct tune_command){0};
 }
 
-int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size)
+/* 1: one of the rules is not met, with its reason in why; 0; -1. */
+static int break_rules(const struct tune_experiment *e, bool here, const struct tune_value *inputs, char *why, size_t size)
 {
     for (int i = 0; i < e->rule_count; i++) {
-        int met = tune_expression_true(e->rules[i].require, inputs);
+        int met = e->rules[i].here == here ? tune_expression_true(e->rules[i].require, inputs) : 1;
         TRY(met);
         if (!met) {
             snprintf(why, size, "%s", e->rules[i].reason);
             return 1;
         }
     }
+    return 0;
+}
+
+int tune_experiment_not_here(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size)
+{
+    return break_rules(e, true, inputs, why, size);
+}
+
+int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs, char *why, size_t size)
+{
+    int broken = break_rules(e, false, inputs, why, size);
+    if (broken)
+        return broken;
     for (int i = 0; i < e->input_count; i++) {
         const struct tune_input *in = &e->inputs[i];
         for (int k = 0; k < in->unsupported_count; k++)

@@ -308,6 +308,19 @@ static void print_target(const struct tune_experiment *e, const struct tune_targ
     fputc('\n', out);
 }
 
+static void print_rules(const struct tune_experiment *e, bool here, const char *heading, FILE *out)
+{
+    int n = 0;
+    for (int i = 0; i < e->rule_count; i++)
+        if (e->rules[i].here == here) {
+            fputs(n++ ? "" : heading, out);
+            print_text("  ", tune_expression_text(e->rules[i].require), ": ", out);
+            print_text("", e->rules[i].reason, "\n", out);
+        }
+    if (n > 0)
+        fputc('\n', out);
+}
+
 int tune_experiment_describe(const struct tune_experiment *e, FILE *out)
 {
     print_text("Identifier: ", e->actuator, ".", out);
@@ -319,12 +332,8 @@ int tune_experiment_describe(const struct tune_experiment *e, FILE *out)
     fputs("Optional Inputs and Default Values:\n\n", out);
     if (print_inputs_of(e, false, out) == 0)
         fputs("  none\n\n", out);
-    if (e->rule_count > 0)
-        fputs("Rules (if one is not met: is_valid 0, nothing is run):\n\n", out);
-    for (int i = 0; i < e->rule_count; i++) {
-        print_text("  ", tune_expression_text(e->rules[i].require), ": ", out);
-        print_text("", e->rules[i].reason, i + 1 == e->rule_count ? "\n\n" : "\n", out);
-    }
+    print_rules(e, false, "Rules (if one is not met: is_valid 0, nothing is run):\n\n", out);
+    print_rules(e, true, "Rules of this build (if one is not met: nothing is run, and there is no row):\n\n", out);
     if (e->runs > 1)
         fprintf(out, "Runs of one measurement: %d\n\n", e->runs);
     fputs("Outputs:\n\n", out);

@@ -263,9 +263,10 @@ static int read_rules(struct reading *r, const struct tune_node *root)
         return -1;
     for (; e->rule_count < count; e->rule_count++) {
         struct tune_rule *rule = &e->rules[e->rule_count];
-        TRY(tune_document_map(r->document, node->items[e->rule_count], "a rule", "require|reason"));
+        TRY(tune_document_map(r->document, node->items[e->rule_count], "a rule", "require|reason|here"));
         TRY(tune_document_text(r->document, node->items[e->rule_count], "reason", true, &rule->reason));
         TRY(expression(r, node->items[e->rule_count], "require", &rule->require));
+        TRY(tune_document_bool(r->document, node->items[e->rule_count], "here", false, &rule->here));
         if (!rule->require)
             return FAIL(r, node->items[e->rule_count], "a rule needs \"require\": an expression over the inputs");
     }

@@ -37,8 +37,9 @@
  * {gpu_model} is given for an entity whose input gpu_model is a known GPU that this machine lacks.
  * It gets that GPU's name (devices/known_gpus.h). report: file name in the output folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
- * them. rules: if one is not met, the row has is_valid 0 and nothing is run. runs: number of runs
- * of one measurement; their reports are reduced.
+ * them. rules: if one is not met, the row has is_valid 0 and nothing is run. A rule with "here":
+ * true is about this build and this machine, not about the configuration: if it is not met, nothing
+ * is run, and there is no row. runs: number of runs of one measurement; their reports are reduced.
  *
  * Inputs:
  * - default: the value if none is given. null: the input is optional, regardless of its domain.
@@ -124,6 +125,7 @@ struct tune_target {
 struct tune_rule {
     struct tune_expression *require;
     const char *reason;
+    bool here;                  /* not met: no row is written */
 };
 
 struct tune_experiment {
@@ -244,9 +246,12 @@ bool tune_binding_shows(const struct tune_binding *p, const struct tune_target *
 
 /* tune_experiment_refuses - 1 if these inputs cannot be measured, with the reason in why[size]: a
  * rule is not met, or a value is not supported. 0: they can. -1 with an error: an expression
- * failed. */
+ * failed. Rules with "here" do not count.
+ * tune_experiment_not_here - the same for rules with "here" alone. */
 int tune_experiment_refuses(const struct tune_experiment *e, const struct tune_value *inputs,
                             char *why, size_t size);
+int tune_experiment_not_here(const struct tune_experiment *e, const struct tune_value *inputs,
+                             char *why, size_t size);
 
 /* The command line of one run. Its texts are its own, or the experiment's. */
 struct tune_command {

@@ -32,6 +32,7 @@ struct tune_scan {
     char **names;
     struct tune_column *columns; /* [count] columns of the store; only their types are used */
     struct tune_cell *cells;
+    struct tune_cell *defaults;  /* [count] for files that lack a column; text: our copy. NULL: absent */
     char *texts;                 /* [count][TUNE_STORE_TEXT_MAX + 16] copies of texts without a NUL
                                   * in the block */
     struct window on, at[WINDOWS];
@@ -128,8 +129,10 @@ static int take_cell(struct tune_scan *s, struct window *w, int i, const char *r
     char *text = s->texts + (size_t)i * (TUNE_STORE_TEXT_MAX + 16);
     const struct tune_sample_column *c = w->map[i] < 0 ? NULL : &w->table->columns[w->map[i]];
     *cell = (struct tune_cell){.absent = true, .text = s->columns[i].type == TUNE_CELL_TEXT ? "" : NULL, .number = NAN};
-    if (!c)
+    if (!c) {
+        *cell = s->defaults && !s->defaults[i].absent ? s->defaults[i] : *cell;
         return 0;
+    }
     const char *data = row + c->offset;
     if (c->column.type == TUNE_CELL_NUMBER) {
         memcpy(&cell->number, data, sizeof cell->number);
@@ -233,10 +236,28 @@ struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, c
     return tune_scan_open(s, experiment, names, count);
 }
 
+int tune_scan_default(struct tune_scan *scan, int i, const struct tune_cell *cell)
+{
+    char *text = cell->text ? strdup(cell->text) : NULL;
+    if (!scan->defaults && (scan->defaults = calloc((size_t)scan->count, sizeof *scan->defaults)))
+        for (int k = 0; k < scan->count; k++)
+            scan->defaults[k].absent = true;
+    if (!scan->defaults || (cell->text && !text)) {
+        free(text);
+        return tune_store_no_memory("a pass over a store");
+    }
+    scan->defaults[i] = *cell;
+    scan->defaults[i].text = text;
+    return 0;
+}
+
 void tune_scan_free(struct tune_scan *scan)
 {
     if (!scan)
         return;
+    for (int i = 0; i < scan->count && scan->defaults; i++)
+        free((char *)scan->defaults[i].text);
+    free(scan->defaults);
     free_window(&scan->on);
     for (int i = 0; i < WINDOWS; i++)
         free_window(&scan->at[i]);

@@ -225,6 +225,7 @@ const struct tune_column *tune_store_columns(struct tune_store *s, const char *e
  * rows and their requests are left out.
  * tune_scan_open - begin a pass over the columns names[count]. If a file lacks a column, its cells
  * are absent.
+ * tune_scan_default - the cell of column i, once, in files that lack the column. -1: no memory.
  * tune_scan_keys - the same for columns that every row has, by key. Keys are of enum
  * tune_request_key for requests, else of enum tune_key. The macro TUNE_SCAN takes them as
  * arguments.
@@ -240,6 +241,7 @@ struct tune_scan;
 struct tune_row_position { int file, row; };
 struct tune_scan *tune_scan_open(struct tune_store *s, const char *experiment,
                                  const char *const *names, int count);
+int tune_scan_default(struct tune_scan *scan, int i, const struct tune_cell *cell);
 struct tune_scan *tune_scan_keys(struct tune_store *s, const char *experiment, const int *keys,
                                  int count);
 #define TUNE_SCAN(store, experiment, ...)                      \
