@@ -142,7 +142,7 @@ static void test_shipped_fit_their_recipe(void **state)
 {
     (void)state;
     fit("finetune_full", 3);
-    fit("finetune_lora", 3);
+    fit("finetune_lora", 4);
 }
 
 static int input_of(const struct tune_experiment *e, const char *name)

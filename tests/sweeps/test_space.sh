@@ -75,7 +75,7 @@ cat >odd.json <<'END'
 END
 is "... without a required input the first one is the dimension; hostile texts are quoted" eval '"$space" template odd --experiments odd.json >made.yaml && "$space" check made.yaml --experiments odd.json | grep -q "1 dimension, 5 entities"'
 refused "... of no experiment" 2 "needs one experiment: give its name" "$space" template
-for s in laptop a100 cpu; do
+for s in laptop a100 cpu cpu-ranks; do
     is "$s: checked" eval '"$space" check "$spaces/$s.yaml" >line && [ "$(wc -l <line)" = 1 ] && grep -q "$s.yaml: fine: " line'
 done
 if [ -r "$here/../shared/data/ado/space.yaml" ]; then
