@@ -295,7 +295,7 @@ int progress_summary(const struct plan *plan, struct progress *p, bool stopped)
     progress_log(p, "%-19s %s, %lld known; %s", stopped ? "stopped" : "finished", progress_counts(p, counts), (long long)p->replayed,
                  clock_text(tune_clock_s() - p->begin_s, text));
     if (p->not_measurable > 0)
-        progress_log(p, "unknown             %lld: they cannot run here, and the store has no row of them",
+        progress_log(p, "unknown             %lld: the store has no row of them, and they cannot run here",
                      (long long)p->not_measurable);
     TRY(unused_print(plan, p, p->measured));
     print_next(plan, stopped);
