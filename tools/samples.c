@@ -24,7 +24,7 @@
 
 static struct samples_flags my;
 
-#define COMMANDS "show, best, effect, compare, plot, missing, points, results, status, import, export, merge, forget, check"
+#define COMMANDS "show, best, effect, predict, compare, plot, missing, points, results, status, import, export, merge, forget, check"
 
 static const struct tune_option my_options[] = {
     {"<command>", TUNE_STRING, &my.command, NULL, "", "", "what to do: " COMMANDS},
@@ -53,7 +53,7 @@ static const struct tune_option my_options[] = {
     {"where", TUNE_STRING, &my.where, NULL, "", "",
      "expression over inputs, properties, new columns, build, host, status, started ...: 'batch_size <= 2'"},
     {"point", TUNE_STRING, &my.point, NULL, "", "",
-     "show who measured this point: 'batch_size=4,lr=0.1'"},
+     "show who measured this point: 'batch_size=4,lr=0.1'. predict: only this point"},
     {"entity", TUNE_STRING, &my.entity, NULL, "", "",
      "results, points: only this entity, by its identifier"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
@@ -72,7 +72,7 @@ static const struct tune_option my_options[] = {
     {"table", TUNE_STRING, &my.table, NULL, "", "",
      "CSV file with additional columns for values of inputs, such as the price of each GPU model"},
     {"property", TUNE_STRING, &my.properties, NULL, "", "",
-     "targets for show, effect, compare, plot, import, with commas"},
+     "targets for show, effect, predict, compare, plot, import, with commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "",
      "show also properties that are not targets"},
     {"aggregate", TUNE_CHOICE, &my.aggregate, NULL, "mean|median|variance|std|min|max", "",
@@ -91,6 +91,11 @@ static const struct tune_option my_options[] = {
      "number of the best to print. Default: with --per one for each value, for a Pareto front all"},
     {"print-command", TUNE_BOOL, &my.print_command, "false", "", "",
      "print the command of the best one instead of the table"},
+    TUNE_OPTION_GROUP("predict"),
+    {"points", TUNE_STRING, &my.points, NULL, "", "",
+     "CSV file of points, with a column for each dimension. Default: the entities of the space"},
+    {"entities", TUNE_INT, &my.entities, "1000", "[1,1000000]", "",
+     "most entities of the space. Of a larger space they are chosen evenly"},
     TUNE_OPTION_GROUP("effect, plot"),
     {"x", TUNE_STRING, &my.x, NULL, "", "",
      "plot: dimension or property of the x axis. effect: dimension to look at"},
@@ -140,6 +145,7 @@ static const struct command {
     {"show", NULL, READS, 1, PRINTED},
     {"best", NULL, READS, 1, PRINTED "print-command "},
     {"effect", NULL, READS, 1, PRINTED},
+    {"predict", NULL, READS, 1, PRINTED},
     {"compare", NULL, OPTIONAL, 2, PRINTED},
     {"plot", NULL, READS, 1, PRINTED "svg log color "},
     {"missing", NULL, READS, 1, PRINTED},
@@ -230,7 +236,7 @@ static struct tune_question make_question(const struct command *c, struct tune_s
     return (struct tune_question){
         .store = store, .experiments = my.experiments, .about = compare ? NULL : samples_word(&my, 0), .brief = people,
         .matching = !strcmp(my.include, "matching"), .operation = my.operation, .build = my.build,
-        .where = my.where, .table = my.table, .derive = my.derive, .point = my.point, .entity = my.entity, .properties = my.properties, .all_properties = my.all_properties,
+        .where = my.where, .table = my.table, .derive = my.derive, .point = my.point, .points = my.points, .entities = tune_flags_given(&my.tune, "entities") ? my.entities : 0, .entity = my.entity, .properties = my.properties, .all_properties = my.all_properties,
         .aggregate = my.aggregate, .maximize = my.maximize, .minimize = my.minimize,
         .per = my.per, .most = tune_flags_given(&my.tune, "count") ? my.count : 0, .x = my.x, .series = my.series, .facet = my.facet,
         .sides = {compare ? samples_word(&my, 0) : NULL, compare ? samples_word(&my, 1) : NULL}, .regression = my.regression, .labels = my.labels,

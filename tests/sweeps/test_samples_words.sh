@@ -86,7 +86,7 @@ taken() { # COMMAND - the options that it takes, as its own error says of the ot
     done <options | paste -sd" "
 }
 is "check takes --store alone" eval 'got=$(taken check); echo "$got"; [ -z "$(echo $got | tr " " "\n" | grep -x "where\|columns\|build\|svg\|maximize\|limit\|inputs")" ]'
-refused "an option that would do nothing is refused, with those that take it" 2 "check takes no --where; show, best, effect, compare, plot, missing, points, export" "$samples" check --store st --where 'batch == 1'
+refused "an option that would do nothing is refused, with those that take it" 2 "check takes no --where; show, best, effect, predict, compare, plot, missing, points, export" "$samples" check --store st --where 'batch == 1'
 refused "... of import" 2 "import takes no --where" "$samples" import csv first.csv --experiment work --store st --where 'batch == 1'
 for option in "--build a1" "--operation first" "--property speed" "--include matching" "--aggregate mean" --all-properties; do
     refused "show of rows takes no ${option% *}, which would do nothing" 2 "show of work takes no ${option% *}, which is for a space" "$samples" show work $own $option

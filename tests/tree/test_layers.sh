@@ -225,11 +225,11 @@ else
 fi
 
 # ---- programs that do not train load no device ----
-# sweep needs a BLAS for its model of the measurements.
+# sweep, samples and studio need a BLAS for models of the measurements.
 for p in tokenize make_stories make_news init_model merge_adapter export_gguf space sweep samples runs studio; do
     [ -e "$BUILD/$p" ] || continue
     blas='blas|lapack|'
-    [ $p != sweep ] || blas=
+    case $p in sweep | samples | studio) blas= ;; esac
     none "$p loads no ${blas:+BLAS, }CUDA or MPI library" "$(readelf -d "$BUILD/$p" | grep NEEDED | grep -iE "${blas}cuda|cublas|cudnn|nccl|nvidia|mpi|tune_")"
 done
 for p in finetune_full tokenize make_stories init_model merge_adapter export_gguf runs space; do

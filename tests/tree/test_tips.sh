@@ -12,7 +12,7 @@ literals() {
             grep -E "$opt" | sed "s|^|$f\t|"
     done
 }
-opt='(--[a-z]|build/[a-z]|tools/[a-z]|\bsamples (show|stats|best|rows|check|import|merge|missing|entity|trace|plot|effect|compare)\b|\bsweep (-|SPACE)|\bspace (list|check|describe|experiments|template)\b|make (build|[A-Z]+=))'
+opt='(--[a-z]|build/[a-z]|tools/[a-z]|\bsamples (show|stats|best|rows|check|import|merge|missing|entity|trace|plot|effect|predict|compare)\b|\bsweep (-|SPACE)|\bspace (list|check|describe|experiments|template)\b|make (build|[A-Z]+=))'
 verb='\b([Gg]ive|[Tt]ry|add|[Ss]ay|choose|name|[Uu]se|lower|raise|larger|take|go on|went on|on the command line|again with|save with|look at|see|get it|resume|or|with|by|asked|such as|expected:)'
 # advice FILE - of those lines, the ones that tell what to type: an option behind such a word or a colon, a semicolon, a
 # bracket; a command. What is to be left out is nothing to type.

@@ -16,9 +16,9 @@ struct samples_flags {
         *output_file, *properties, *aggregate, *where, *operation, *build, *point, *columns,
         *sort, *group_by, *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x,
         *series, *svg, *color, *labels, *regression, *per, *facet, *note, *undo, *table, *units,
-        *entity;
+        *entity, *points;
     bool all_properties, logarithmic, print_command, with_programs, yes;
-    int count, width;
+    int count, width, entities;
     int64_t limit;
 };
 

@@ -39,7 +39,10 @@ struct tune_question {
     const char *table;
     const char *derive;      /* new columns: "usd = 3.2 * seconds / 3600; cheap = usd < 1" */
     const char *entity;      /* points, results, command: identifier of an entity of the space */
-    const char *point;       /* show: what measured this point, "batch_size=4,lr=0.1" */
+    /* show: what measured this point, "batch_size=4,lr=0.1". predict: only this one */
+    const char *point;
+    const char *points;      /* predict: a CSV file of points, in place of those of the space */
+    int entities;            /* predict: most points of the space; 0: 1000 */
 
     /* Which figures are shown */
     const char *properties;  /* list of targets and new columns */
@@ -72,6 +75,8 @@ struct tune_question {
  * significant. Two or three figures give the Pareto front.
  * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
  * differ only in it.
+ * tune_ask_predict - what a model of one property says of each point: the mean, the 95 % interval of
+ * a new measurement, and how far it is from measured points; or why nothing is known there.
  * tune_ask_compare - compare two sides, entity by entity. A side is a configuration
  * ("batch_size=2"), a build, a host, an operation or a store.
  * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions.
@@ -89,6 +94,7 @@ struct tune_question {
 struct tune_answer_table *tune_ask_show(const struct tune_question *q);
 struct tune_answer_table *tune_ask_best(const struct tune_question *q);
 struct tune_answer_table *tune_ask_effect(const struct tune_question *q);
+struct tune_answer_table *tune_ask_predict(const struct tune_question *q);
 struct tune_answer_table *tune_ask_compare(const struct tune_question *q);
 struct tune_answer_table *tune_ask_plot(const struct tune_question *q);
 struct tune_answer_table *tune_ask_missing(const struct tune_question *q);
@@ -98,8 +104,8 @@ struct tune_answer_table *tune_ask_results(const struct tune_question *q);
 struct tune_answer_table *tune_ask_export(const struct tune_question *q);
 struct tune_answer_table *tune_ask_command(const struct tune_question *q);
 
-/* The questions by name: "show", "best", "effect", "compare", "plot", "missing", "status",
- * "points", "results", "export", "command".
+/* The questions by name: "show", "best", "effect", "predict", "compare", "plot", "missing",
+ * "status", "points", "results", "export", "command".
  *
  * options: what the question takes besides store, subject and sides, each between spaces:
  * " where derive group_by ". They are the options of tools/samples.c, with _ for -. */

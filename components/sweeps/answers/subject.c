@@ -501,7 +501,8 @@ struct tune_answer_table *tune_subject_answer(const struct tune_question *q, con
     s.a->none = tune_answer_copy(s.a, none);
     s.a->advice = tune_answer_copy(s.a, "`columns` chooses");
     int code = s.a->none ? tune_derived_read(q->derive, &s.derived, &s.derived_count) : -1;
-    if (code == 0 && (strcmp(question, "status") || q->about) && strcmp(question, "export") && strcmp(question, "compare") && !q->point)
+    if (code == 0 && (strcmp(question, "status") || q->about) && strcmp(question, "export") && strcmp(question, "compare") &&
+        (strcmp(question, "show") || !q->point))
         code = resolve(&s);
     if (code == 0)
         code = make(&s);

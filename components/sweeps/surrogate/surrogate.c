@@ -303,6 +303,11 @@ double tune_surrogate_noise(const struct tune_surrogate *s)
     return s->deviation * sqrt(s->model.noise);
 }
 
+double tune_surrogate_prior(const struct tune_surrogate *s)
+{
+    return s->deviation * sqrt(s->model.variance);
+}
+
 double tune_surrogate_scale(const struct tune_surrogate *s)
 {
     return s->scale;

@@ -71,11 +71,13 @@ int tune_surrogate_predict(const struct tune_surrogate *s, const double *x, int 
  * tune_surrogate_likelihood - logarithm of the likelihood of the rows of the fit, with the priors'
  * if they were asked for.
  * tune_surrogate_noise - standard deviation of the noise, of the target or its logarithm.
+ * tune_surrogate_prior - the deviation far from all rows.
  * tune_surrogate_scale - what the deviations are multiplied by for low and high.
  * tune_surrogate_rows - number of rows in predictions. */
 const double *tune_surrogate_parameters(const struct tune_surrogate *s);
 double tune_surrogate_likelihood(const struct tune_surrogate *s);
 double tune_surrogate_noise(const struct tune_surrogate *s);
+double tune_surrogate_prior(const struct tune_surrogate *s);
 double tune_surrogate_scale(const struct tune_surrogate *s);
 int tune_surrogate_rows(const struct tune_surrogate *s);
 
