@@ -240,6 +240,17 @@ static int read_rows(const struct plan *plan, struct model_order *m)
 
 /* ---- the choice ---- */
 
+/* Say once that the model cannot begin, because the results lack what it needs. */
+static void log_lack(const struct queue *q, struct model_order *m)
+{
+    if (m->lack_logged || !tune_search_lacks_values(m->search))
+        return;
+    m->lack_logged = true;
+    progress_log(q->progress, "model               waits: fewer than 2 results are valid and have %s%s%s%s; until then, the points are those of "
+                 "sobol", m->columns[1], m->targets == 2 ? " and " : "", m->targets == 2 ? m->columns[2] : "",
+                 m->within ? " within --where-target" : "");
+}
+
 int model_choose(void *queue, const struct tune_value **entity)
 {
     struct queue *q = queue;
@@ -249,6 +260,7 @@ int model_choose(void *queue, const struct tune_value **entity)
         *entity = m->known[m->given++];
         return 1;
     }
+    log_lack(q, m);
     int more = tune_search_next(m->search, entity);
     if (more <= 0)
         return more;

@@ -189,6 +189,7 @@ struct model_order {
     struct tune_map rows;       /* from an entity's hash to its number of rows in the search + 1 */
     struct tune_value **known;  /* [known_count] entities of rows, in the order of measurement */
     int known_count, given;     /* given: number of them that became jobs */
+    bool lack_logged;           /* it was said that too few results have the properties */
 };
 
 struct queue {

@@ -290,15 +290,27 @@ static int next_even(struct tune_search *s)
     return more;
 }
 
-int tune_search_next(struct tune_search *s, const struct tune_value **entity)
+static bool has_values(const struct tune_search *s)
 {
-    int valid = 0, found = 0;
+    int valid = 0;
     for (int i = 0; i < s->row_count; i++)
         valid += s->states[i] == TUNE_SEARCH_VALID;
+    return valid >= 2;
+}
+
+bool tune_search_lacks_values(const struct tune_search *s)
+{
+    return s->entity_count >= s->o.start && !has_values(s);
+}
+
+int tune_search_next(struct tune_search *s, const struct tune_value **entity)
+{
+    bool known = has_values(s);
+    int found = 0;
     *entity = s->entity;
-    if (valid < 2 || s->entity_count < s->o.start || s->entity_count % EVERY == EVERY - 1)
+    if (!known || s->entity_count < s->o.start || s->entity_count % EVERY == EVERY - 1)
         TRY(found = next_even(s));
-    return found || valid < 2 ? found : next_by_model(s);
+    return found || !known ? found : next_by_model(s);
 }
 
 /* ---- begin and end ---- */

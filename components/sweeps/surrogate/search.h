@@ -64,12 +64,15 @@ struct tune_search;
  * one that is not finite makes the row invalid. A pending row is replaced by the entity's next row.
  * Other rows of an entity are repeats. -1 with an error: the entity is not of the space.
  * tune_search_next - choose an entity that has no row yet; it is valid until the next call. 1; 0:
- * all have rows; -1 with an error. */
+ * all have rows; -1 with an error.
+ * tune_search_lacks_values - true if the start is over, but fewer than two rows are valid. Until
+ * then, the points are those of the Sobol sequence. */
 struct tune_search *tune_search_new(const struct tune_search_options *options);
 void tune_search_free(struct tune_search *s);
 int tune_search_add(struct tune_search *s, const struct tune_value *entity,
                     enum tune_search_state state, const double *values);
 int tune_search_next(struct tune_search *s, const struct tune_value **entity);
+bool tune_search_lacks_values(const struct tune_search *s);
 
 #ifdef __cplusplus
 }
