@@ -64,10 +64,13 @@ static const struct tune_option my_options[] = {
      "entities are measured with LEAST, the better half with twice as much, and so on up to MOST"},
     {"repeat", TUNE_INT, &my.repeat, "1", "[1,1000000]", "times",
      "measurements of each entity. The column repeat of a row has its number"},
-    {"stop-when", TUNE_STRING, &my.stop_when, NULL, "", "",
+    {"stop-when", TUNE_JOINED(TUNE_STRING), &my.stop_when, NULL, "", "",
+     "'no gain of 1 % in 20': end when 20 entities made the best one better by less than 1 %. "
+     "'chance of 1 % below 5 %', for --order model: end when the chance that an entity without a "
+     "result is better by more than 1 % is below 5 %. Several: with commas or --stop-when again. "
      "OPERATION:SHARE, such as before:5%: end the repeats of an entity when it is 95 % certain "
      "whether it is worse than in that operation by more than this share. Or PROPERTY:SHARE: worse "
-     "than that property of the same results"},
+     "than that property of the same results. never: no rule"},
     {"remeasure", TUNE_BOOL, &my.remeasure, "false", "", "", "measure known entities again"},
     {"accept", TUNE_STRING, &my.accept, NULL, "", "",
      "reuse rows although they differ in this: any-host, any-build, any-weights, any-data"},
@@ -337,14 +340,19 @@ static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch
     TRY(points_read(plan));
     TRY(there ? 0 : record_new(plan));
     TRY(halving_bind(plan, &q->rungs));
+    if (there && enough_may_change(plan))
+        r->stop_when = strcmp(plan->flags->stop_when, ENOUGH_NEVER) ? plan->flags->stop_when : NULL;
+    TRY(enough_open(plan, &q->enough));
     TRY(model_open(plan, &q->model));
     TRY(read_configuration(plan, there));
     TRY(find_programs(plan, q->progress));
     TRY(record_open_store(plan, !plan->flags->dry_run));
     if (plan->flags->join && !there)
         TRY(record_find_late(plan, &there));
-    if (there)
+    if (there) {
+        TRY(enough_open(plan, &q->enough));
         TRY(model_open(plan, &q->model));
+    }
     if (there && (strncmp(r->space, "space-", 6) || strcmp(r->space + 6, plan->space->id)))
         return tune_error_usage("operation %s measures %s, but the space in %s is another one "
                                 "(space-%s)", r->id, r->space, plan->space_file,
@@ -475,6 +483,8 @@ static int measure(const struct plan *plan, struct queue *q, struct slots *slots
     int stopped = launch->launcher ? launch_follow(launch) : operate(q, slots);
     if (stopped < 0)
         give_up(plan, slots, q->progress);
+    if (q->enough.over && !stopped)
+        q->progress->planned = q->progress->done;
     if (is_worker(plan)) /* the process that launched us writes the record */
         return progress_summary(plan, q->progress, stopped);
     TRY(record_write(plan, q->progress, stopped ? "stopped" : "finished"));

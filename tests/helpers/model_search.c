@@ -3,6 +3,7 @@
  *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or - if it is above MOST
  *     model_search COST ORDER FIRST COUNT -N        the best of the first N points, as a share of the best there is
  *     model_search COST coverage FIRST COUNT ROWS   the share of 200 fresh valid points in their 95 % interval, by a model of ROWS rows
+ *     model_search COST stop FIRST COUNT MOST       measurements until the chance of 1 % is below 5 %, and the share of the best point then
  *     model_search COST table                       each point of the space with its cost, for other searchers
  *
  * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs)
@@ -107,6 +108,30 @@ static double search(const struct tune_space *space, const char *cost, const cha
     return found == 0 && most < 0 ? share : found;
 }
 
+/* Search until the chance that a point is better by more than 1 % is below 5 %, or most are measured. Prints the number of measurements
+ * and the best of them as a share of the best there is. -1: an error. */
+static int search_until_sure(const struct tune_space *space, const char *cost, uint64_t seed, int most, double best)
+{
+    struct tune_search_options o = {.space = space, .seed = seed, .targets = 1, .maximize = {true}};
+    struct tune_search *s = tune_search_new(&o);
+    const struct tune_value *entity;
+    double share = 0, chance = 1;
+    int n = 0, more = s ? 1 : -1;
+    while (more == 1 && n < most && chance >= 0.05 && (more = tune_search_next(s, &entity)) == 1) {
+        double value = cost_of(cost, entity, space->count);
+        double measured = value * (1 + .02 * tune_random_normal(seed, 99, (uint64_t)++n));
+        share = fmax(share, value / best);
+        if (tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &measured) < 0 ||
+            tune_search_chance(s, .01, &chance) < 0)
+            more = -1;
+    }
+    tune_search_free(s);
+    if (more >= 0)
+        printf("%d %.6g %g\n", n, share, chance);
+    fflush(stdout);
+    return more < 0 ? -1 : 0;
+}
+
 /* Draw count valid points by the seed, with their noisy values. */
 static void draw_rows(const struct tune_axes *a, const char *cost, uint64_t seed, int count, double *x, double *y)
 {
@@ -167,7 +192,11 @@ int main(int argc, char **argv)
         if (argc == 3)
             printf(",%.17g\n", value);
     }
-    for (int i = 0; argc == 6 && i < atoi(argv[4]); i++) {
+    bool sure = argc == 6 && !strcmp(argv[2], "stop");
+    for (int i = 0; sure && i < atoi(argv[4]); i++)
+        if (search_until_sure(space, argv[1], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best) < 0)
+            return fail();
+    for (int i = 0; argc == 6 && !sure && i < atoi(argv[4]); i++) {
         double n = !strcmp(argv[2], "coverage") ? coverage(space, argv[1], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]))
                                                 : search(space, argv[1], argv[2], (uint64_t)(atoi(argv[3]) + i), atoi(argv[5]), best);
         if (n < 0)

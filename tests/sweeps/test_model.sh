@@ -81,7 +81,7 @@ wrong "speed is named twice" --order model --maximize speed --minimize speed
 wrong "memry" --order model --maximize speed --where-target "memry < 3"
 wrong "--where-target is only for --order model" --where-target "memory < 3"
 wrong "--budget are only for --order halving" --order model --maximize speed --budget a=1..2
-wrong "--stop-when is not for --order model" --order model --maximize speed --stop-when speed:5% --repeat 3
+wrong "ends the repeats of an entity, which is not for --order model" --order model --maximize speed --stop-when speed:5% --repeat 3
 is "nothing was written" test ! -e none
 wrong "--entity names the entities, so --order cannot be model" --order model --maximize speed --entity a.1-b.0-kind.x
 echo 'entitySpace:

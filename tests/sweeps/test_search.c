@@ -308,7 +308,7 @@ static void growth_of_the_area(void **state)
     const double pairs[6][2] = {{1, 9}, {3, 7}, {5, 6}, {7, 2}, {8, -1}, {2, 2}}; /* the last is in nobody's way */
     enum tune_search_state states[6] = {TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID, TUNE_SEARCH_VALID,
                                         TUNE_SEARCH_VALID};
-    struct tune_search_rows rows = {6, 1, &number, points, values, states};
+    struct tune_search_rows rows = {6, 1, &number, points, values, states, false};
     struct tune_search_options o = {.targets = 2, .maximize = {true, true}};
     struct tune_acquisition a;
     struct tune_prediction p[2];
@@ -424,6 +424,103 @@ static void condition(void **state)
 
 /* ---- bad input ---- */
 
+static int is_below(void *context, const double *values)
+{
+    (void)context;
+    return values[0] < 20.5;
+}
+
+static double chance_of(struct tune_search *s, double share)
+{
+    double chance = -1;
+    assert_ok(tune_search_chance(s, share, &chance));
+    return chance;
+}
+
+/* The chance of something better falls, and is small only when the best was found. Twice the same; a pending entity counts as
+ * unmeasured. */
+static void chance(void **state)
+{
+    struct tune_space *space = space_of(grid);
+    struct tune_search *s = search_of(space, 1), *waits = search_of(space, 1);
+    double best = 0;
+    int n = 0;
+    (void)state;
+    assert_float_equal(chance_of(s, .01), 1, 0); /* nothing is known */
+    for (; n < 9; n++)
+        measure(s, next_of(s));
+    assert_true(chance_of(s, .01) > .5);
+    assert_true(chance_of(s, .5) <= chance_of(s, .01));
+    for (; n < MOST && chance_of(s, .01) >= .05; n++) {
+        const struct tune_value *entity = next_of(s);
+        best = fmax(best, fits(entity) ? peak(entity) : 0);
+        measure(s, entity);
+    }
+    assert_in_range(n, 10, 80);
+    assert_true(best > 99);
+    assert_float_equal(chance_of(s, .01), chance_of(s, .01), 0);
+    /* all the same, but the best entity is still being measured */
+    struct tune_value at[5];
+    while (true) {
+        const struct tune_value *entity = next_of(waits);
+        if (peak(entity) == best) {
+            memcpy(at, entity, sizeof at);
+            break;
+        }
+        measure(waits, entity);
+    }
+    assert_ok(tune_search_add(waits, at, TUNE_SEARCH_PENDING, NULL));
+    assert_true(chance_of(waits, .0001) > .1);
+    tune_search_free(s);
+    tune_search_free(waits);
+    tune_space_free(space);
+}
+
+/* When all are measured the chance is 0; what breaks the condition or is invalid has none. */
+static void no_chance(void **state)
+{
+    (void)state;
+    struct tune_space *space = space_of("entitySpace:\n  - {identifier: a, propertyDomain: {values: [1, 2, 3, 4, 5, 6, 7, 8]}}\n");
+    struct tune_search *s = search_of(space, 0);
+    for (int i = 0; i < 8; i++) {
+        double value;
+        const struct tune_value *entity = next_of(s);
+        tune_value_number(entity, &value);
+        assert_ok(tune_search_add(s, entity, TUNE_SEARCH_VALID, &value));
+    }
+    assert_float_equal(chance_of(s, 0), 0, 0);
+    tune_search_free(s);
+    tune_space_free(space);
+    /* 1 to 40 rises without end, but only below 20 it is wanted */
+    space = space_of("entitySpace:\n  - {identifier: a, propertyDomain: {domainRange: [1, 41], interval: 1}}\n");
+    for (int kind = 0; kind < 2; kind++) {
+        struct tune_search_options o = {.space = space, .targets = 1, .maximize = {true}, .within = kind ? is_below : NULL};
+        double chances[2];
+        assert_non_null(s = tune_search_new(&o));
+        for (int i = 0; i < 19; i += 2) {
+            double value = i + 1;
+            const struct tune_value entity = tune_value_int(i + 1), high = tune_value_int(i + 21), odd = tune_value_int(i + 2);
+            double above = i + 21, next = i + 2;
+            assert_ok(tune_search_add(s, &entity, TUNE_SEARCH_VALID, &value));
+            assert_ok(tune_search_add(s, &odd, TUNE_SEARCH_VALID, &next));
+            assert_ok(tune_search_add(s, &high, kind ? TUNE_SEARCH_OUTSIDE : TUNE_SEARCH_INVALID, &above));
+        }
+        chances[0] = chance_of(s, .01);
+        assert_true(chances[0] < .05);
+        tune_search_free(s);
+        o.within = NULL; /* the same rows, all wanted */
+        assert_non_null(s = tune_search_new(&o));
+        for (int i = 0; i < 20; i++) {
+            double value = i + 1;
+            const struct tune_value entity = tune_value_int(i + 1);
+            assert_ok(tune_search_add(s, &entity, TUNE_SEARCH_VALID, &value));
+        }
+        assert_true((chances[1] = chance_of(s, .01)) > .9);
+        tune_search_free(s);
+    }
+    tune_space_free(space);
+}
+
 static void refuses(const char *yaml, const char *message)
 {
     struct tune_space *space = space_of(yaml);
@@ -465,7 +562,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_best), cmocka_unit_test(goes_on),     cmocka_unit_test(pending),     cmocka_unit_test(constraints),
         cmocka_unit_test(large_spaces),   cmocka_unit_test(scales),      cmocka_unit_test(growth_of_the_area), cmocka_unit_test(two_targets), cmocka_unit_test(condition),
-        cmocka_unit_test(bad_input),
+        cmocka_unit_test(chance),         cmocka_unit_test(no_chance),   cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests(tests, test_home_begin, test_home_end);
 }

@@ -294,6 +294,51 @@ static void many_rows(void **state)
 
 /* ---- bad input ---- */
 
+/* Draws have the means and deviations of the predictions, and the correlations of a plain loop: near points go together. */
+static void joint_draws(void **state)
+{
+    enum { POINTS = 5, DRAWS = 20000 };
+    static double values[DRAWS * POINTS], again[2 * POINTS];
+    double x[N * D], y[N], at[POINTS * D], mean = 0, deviation = 0, k[N * N], c[N];
+    struct tune_prediction p[POINTS];
+    (void)state;
+    make_rows(x, y, N, 0, 0.1);
+    make_rows(at, c, POINTS, 50, 0);
+    memcpy(at + D, at, D * sizeof *at); /* 1 is near 0, 2 is equal to 0 */
+    at[D] += 1e-3;
+    memcpy(at + 2 * D, at, D * sizeof *at);
+    struct tune_surrogate_options o = {.dimensions = D, .categories = kinds, .parameters = known};
+    struct tune_surrogate *s = tune_surrogate_fit(&o, x, y, N);
+    assert_got(s);
+    assert_ok(tune_surrogate_predict(s, at, POINTS, p));
+    assert_ok(tune_surrogate_draw(s, at, POINTS, 3, 1, DRAWS, values));
+    assert_ok(tune_surrogate_draw(s, at, POINTS, 3, 1, 2, again));
+    assert_memory_equal(values, again, sizeof again);
+    standardised(y, N, c, &mean, &deviation);
+    for (int i = 0; i < POINTS; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0, expected, own[N];
+            for (int d = 0; d < DRAWS; d++)
+                sum += (values[d * POINTS + i] - p[i].mean) * (values[d * POINTS + j] - p[j].mean) / DRAWS;
+            fill(k, x, N, known);
+            for (int r = 0; r < N; r++)
+                own[r] = covariance(known, at + j * D, x + r * D);
+            eliminate(k, own, N);
+            expected = covariance(known, at + i * D, at + j * D);
+            for (int r = 0; r < N; r++)
+                expected -= covariance(known, at + i * D, x + r * D) * own[r];
+            expected *= pow(deviation * tune_surrogate_scale(s), 2);
+            double size = p[i].deviation * p[j].deviation * pow(tune_surrogate_scale(s), 2);
+            assert_float_equal(sum / size, expected / size, 0.03);
+        }
+    for (int d = 0; d < DRAWS; d++)
+        assert_float_equal(values[d * POINTS], values[d * POINTS + 2], 1e-3 * deviation);
+    at[0] = NAN;
+    assert_int_equal(tune_surrogate_draw(s, at, POINTS, 3, 1, 1, values), -1);
+    assert_error_has("dimension 0 of row 0 is not a finite number");
+    tune_surrogate_free(s);
+}
+
 static void refuses(const struct tune_surrogate_options *o, const double *x, const double *y, int n, const char *message)
 {
     assert_null(tune_surrogate_fit(o, x, y, n));
@@ -370,6 +415,7 @@ int main(void)
         cmocka_unit_test(identities),
         cmocka_unit_test(noise_of_repeats),
         cmocka_unit_test(many_rows),
+        cmocka_unit_test(joint_draws),
         cmocka_unit_test(bad_input),
         cmocka_unit_test(little_to_learn),
     };

@@ -115,7 +115,9 @@ int queue_open(struct queue *q)
     o.cache = plan->cache;
     o.provenance = provenance_asked;
     o.lacks = gpus_lack;
-    o.stop_rule = plan->record.stop_when && !plan->flags->dry_run ? stop_rule_holds : NULL;
+    bool rules = q->enough.count > 0, repeats = plan->record.stop_when && !enough_is_rule(plan->record.stop_when);
+    o.stop_rule = repeats && !plan->flags->dry_run ? stop_rule_holds : NULL;
+    o.enough = rules && o.order.mode != TUNE_ORDER_MODEL ? enough_holds : NULL; /* model_choose asks itself */
     o.context = q;
     o.before = q->rungs.before;
     if (o.order.mode == TUNE_ORDER_HALVING)

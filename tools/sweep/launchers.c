@@ -40,8 +40,8 @@ int launch_choose(struct launch *l, struct plan *plan)
         return given ? tune_error_usage("--slurm, --points-per-job and --max-jobs are only for "
                                         "--launcher slurm") : 0;
     if (r->stop_when)
-        return tune_error_usage("--stop-when is not for --launcher, because each repeat of a point "
-                                "must wait for the result of the one before");
+        return tune_error_usage("--stop-when is not for --launcher, because jobs are started before the "
+                                "results that decide are there");
     int i = 0;
     while (!launchers[i]->accepts(r->launcher))
         i++;

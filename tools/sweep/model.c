@@ -1,4 +1,5 @@
-/* model.c - --order model: each next entity is chosen by a model of the results so far.
+/* model.c - --order model: each next entity is chosen by a model of the results so far. The rows are
+ * also those that --stop-when of another order looks at.
  *
  * Only rows of this operation are used. They are read again before each choice, so that rows of other
  * processes count, too, and a resumed operation goes on with the same entities. */
@@ -28,11 +29,12 @@ static int check_options(const struct plan *plan)
         return tune_error_usage("--order model is not for --launcher: the launcher lists all points at the start, and the model "
                                 "chooses each from the results before it; start a sweep with the same --join NAME on each "
                                 "machine");
-    if (r->stop_when)
-        return tune_error_usage("--stop-when is not for --order model; --entities gives the number of entities");
-    if (o->order.limit < 0 && (plan->space->size == 0 || plan->space->size > TUNE_JOBS_ALL))
-        return tune_error_usage("--order model needs --entities, the number of entities to measure, because %s has too many",
-                                plan->space_file);
+    if (r->stop_when && !enough_is_rule(r->stop_when))
+        return tune_error_usage("--stop-when %s ends the repeats of an entity, which is not for --order model; \"no gain of 1 %% in 20\" "
+                                "and \"chance of 1 %% below 5 %%\" end the search", r->stop_when);
+    if (o->order.limit < 0 && !r->stop_when && (plan->space->size == 0 || plan->space->size > TUNE_JOBS_ALL))
+        return tune_error_usage("--order model needs --entities, the number of entities to measure, because %s has too many; "
+                                "or --stop-when, a rule that ends it", plan->space_file);
     return 0;
 }
 
@@ -118,13 +120,16 @@ static int may_measure(void *model, const struct tune_value *entity)
 int model_open(struct plan *plan, struct model_order *m)
 {
     model_free(m);
-    if (!is_model(plan))
-        return plan->record.where_target ? tune_error_usage("--where-target is only for --order model; samples --where "
-                                                            "chooses among results") : 0;
-    TRY(check_options(plan));
+    if (!is_model(plan) && plan->record.where_target)
+        return tune_error_usage("--where-target is only for --order model; samples --where chooses among results");
+    if (!is_model(plan) && !enough_is_rule(plan->record.stop_when))
+        return 0;
+    TRY(is_model(plan) ? check_options(plan) : 0);
     TRY(read_properties(plan, m));
     TRY(read_within(plan, m));
     m->plan = plan;
+    if (!is_model(plan))
+        return 0;
     struct tune_search_options o = {.space = plan->space, .seed = plan->record.options.order.seed, .targets = m->targets,
                                     .allowed = plan->record.where ? may_measure : NULL, .within = m->within ? is_within : NULL,
                                     .others = m->column_count - 1 - m->targets, .context = m};
@@ -136,10 +141,10 @@ void model_free(struct model_order *m)
 {
     tune_search_free(m->search);
     tune_expression_free(m->within);
-    tune_map_free(&m->rows);
-    for (int i = 0; i < m->known_count; i++)
-        free(m->known[i]);
-    free(m->known);
+    tune_map_free(&m->indexes);
+    for (int i = 0; i < m->entity_count; i++)
+        free(m->entities[i].entity);
+    free(m->entities);
     *m = (struct model_order){0};
 }
 
@@ -157,8 +162,8 @@ void model_print(const struct plan *plan)
 
 /* ---- rows ---- */
 
-/* Add a row to the search. Without one of the values it is invalid. */
-static int add_row(struct model_order *m, const struct tune_value *entity, const struct tune_cell *cells)
+/* Add a row of an entity. Without one of the values it is invalid. */
+static int add_row(struct model_order *m, struct model_entity *e, const struct tune_cell *cells)
 {
     double values[TUNE_SEARCH_VALUES] = {0};
     bool valid = !strcmp(cells[0].text, "valid");
@@ -167,53 +172,59 @@ static int add_row(struct model_order *m, const struct tune_value *entity, const
         values[i - 1] = cells[i].absent ? 0 : cells[i].number;
     }
     bool within = !valid || !m->within || is_within(m, values);
-    return tune_search_add(m->search, entity, !valid ? TUNE_SEARCH_INVALID : within ? TUNE_SEARCH_VALID : TUNE_SEARCH_OUTSIDE,
-                           values);
+    e->rows++;
+    m->row_count++;
+    if (valid && within) {
+        e->sum += values[0];
+        e->valid++;
+    }
+    return !m->search ? 0 : tune_search_add(m->search, e->entity, !valid ? TUNE_SEARCH_INVALID : within ? TUNE_SEARCH_VALID
+                                                                                                          : TUNE_SEARCH_OUTSIDE, values);
 }
 
-/* Add an entity to those that become jobs, unless this process chose it. */
-static int add_known(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
+static int add_entity(const struct plan *plan, struct model_order *m, const struct tune_value *entity, bool ours)
 {
     int n = plan->space->count;
-    if (!tune_array_fit(&m->known, (size_t)m->known_count, sizeof *m->known))
+    if (!tune_array_fit(&m->entities, (size_t)m->entity_count, sizeof *m->entities))
         return no_memory();
     struct tune_value *copy = tune_values_copy(malloc(tune_values_size(entity, n) + 1), entity, n);
-    m->known[m->known_count] = copy;
-    m->known_count += copy != NULL;
+    if (copy)
+        m->entities[m->entity_count++] = (struct model_entity){.entity = copy, .ours = ours};
     return copy ? 0 : no_memory();
 }
 
-/* The number of rows of an entity in the search + 1; 0 if it is new. NULL with an error. */
-static int64_t *rows_of(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
+/* The entity's index + 2; 1: this process chose it, and it has no rows yet; 0: it is new. NULL with an
+ * error. */
+static int64_t *index_of(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
 {
     char *text = NULL;
     int length = tune_entity_to_string(plan->space->names, entity, plan->space->count, &text, &(size_t){0});
     uint64_t key[2] = {length < 0 ? 0 : tune_entity_hash(text, (size_t)length), 0};
-    int64_t *rows = length < 0 ? NULL : tune_map_add(&m->rows, key);
+    int64_t *index = length < 0 ? NULL : tune_map_add(&m->indexes, key);
     free(text);
-    if (!rows && length >= 0)
+    if (!index && length >= 0)
         no_memory();
-    return rows;
+    return index;
 }
 
 /* Add the new rows of an entity. */
 static int add_group(const struct plan *plan, struct model_order *m, struct tune_view *v, const struct tune_view_group *group)
 {
-    int64_t *rows = rows_of(plan, m, group->entity);
-    TRY(rows ? 0 : -1);
-    if (*rows == 0) {
-        *rows = 1;
-        TRY(add_known(plan, m, group->entity));
+    int64_t *index = index_of(plan, m, group->entity);
+    TRY(index ? 0 : -1);
+    if (*index < 2) {
+        TRY(add_entity(plan, m, group->entity, *index == 1));
+        *index = m->entity_count + 1;
     }
-    for (; *rows - 1 < group->results; ++*rows) {
-        const struct tune_cell *cells = tune_view_cells(v, (int)*rows - 1);
-        TRY(cells ? add_row(m, group->entity, cells) : -1);
+    struct model_entity *e = &m->entities[*index - 2];
+    while (e->rows < group->results) {
+        const struct tune_cell *cells = tune_view_cells(v, e->rows);
+        TRY(cells ? add_row(m, e, cells) : -1);
     }
     return 0;
 }
 
-/* Add the rows of this operation that are not in the search yet. */
-static int read_rows(const struct plan *plan, struct model_order *m)
+int model_read_rows(const struct plan *plan, struct model_order *m)
 {
     const struct tune_view_options o = {.include = TUNE_VIEW_MEASURED, .operation = plan->record.id, .failed = true,
                                         .columns = m->columns, .column_count = m->column_count};
@@ -255,18 +266,23 @@ int model_choose(void *queue, const struct tune_value **entity)
 {
     struct queue *q = queue;
     struct model_order *m = &q->model;
-    TRY(read_rows(q->plan, m));
-    if (m->given < m->known_count) {
-        *entity = m->known[m->given++];
-        return 1;
+    TRY(model_read_rows(q->plan, m));
+    while (m->given < m->entity_count) {
+        const struct model_entity *e = &m->entities[m->given++];
+        *entity = e->entity;
+        if (!e->ours)
+            return 1;
     }
+    int over = enough_holds(q);
+    if (over)
+        return over < 0 ? -1 : 0;
     log_lack(q, m);
     int more = tune_search_next(m->search, entity);
     if (more <= 0)
         return more;
-    int64_t *rows = rows_of(q->plan, m, *entity);
-    TRY(rows ? 0 : -1);
-    *rows = 1;
+    int64_t *index = index_of(q->plan, m, *entity);
+    TRY(index ? 0 : -1);
+    *index = 1;
     TRY(tune_search_add(m->search, *entity, TUNE_SEARCH_PENDING, NULL));
     return 1;
 }

@@ -60,7 +60,7 @@ static int read_options(const struct plan *plan, struct tune_operation_record *r
     r->maximize = flags->maximize;
     r->budget = flags->budget;
     r->where_target = flags->where_target;
-    r->stop_when = flags->stop_when;
+    r->stop_when = flags->stop_when && strcmp(flags->stop_when, ENOUGH_NEVER) ? flags->stop_when : NULL;
     r->factor = 2;
     return tune_accept_read(flags->accept, &o->accept);
 }
@@ -88,10 +88,12 @@ int record_check(const struct plan *plan)
         {"maximize", asked.maximize, recorded->maximize},
         {"budget", asked.budget, recorded->budget},
         {"where-target", asked.where_target, recorded->where_target},
-        {"stop-when", asked.stop_when, recorded->stop_when},
+        {"stop-when", flags->stop_when, recorded->stop_when},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *flag = texts[i].flag, *text = texts[i].recorded;
+        if (!strcmp(flag, "stop-when") && enough_may_change(plan))
+            continue;
         if (tune_flags_given(&flags->tune, flag) && !(text && !strcmp(texts[i].asked, text)))
             return tune_error_usage("operation %s was begun %s--%s%s%s, but the command line has "
                                     "--%s %s; leave that out, or give another --name", recorded->id,

@@ -28,7 +28,8 @@ static int read_option(struct stop_rule *rule, const struct tune_operation_recor
     end += end && *end == '%';
     size_t length = colon ? (size_t)(colon - r->stop_when) : 0;
     if (length == 0 || length >= sizeof rule->other || end == colon + 1 || *end || !(rule->share >= 0 && rule->share < 1))
-        return tune_error_usage("--stop-when %s: expected OPERATION:SHARE or PROPERTY:SHARE, such as before:5%%", r->stop_when);
+        return tune_error_usage("--stop-when %s: expected OPERATION:SHARE or PROPERTY:SHARE, such as before:5%%, to end the repeats "
+                                "of an entity; or \"no gain of 1 %% in 20\" or \"chance of 1 %% below 5 %%\", to end a search", r->stop_when);
     snprintf(rule->other, sizeof rule->other, "%.*s", (int)length, r->stop_when);
     if (!r->minimize == !r->maximize)
         return tune_error_usage("--stop-when needs a property to compare: --maximize PROPERTY or "
@@ -142,7 +143,7 @@ static int read_requests(const struct plan *plan, struct stop_rule *rule)
 
 int stop_rule_open(const struct plan *plan, struct stop_rule *rule)
 {
-    if (!plan->record.stop_when)
+    if (!plan->record.stop_when || enough_is_rule(plan->record.stop_when))
         return 0;
     TRY(read_option(rule, &plan->record));
     TRY(find_other(plan, rule));

@@ -176,7 +176,16 @@ struct stop_rule {
     size_t count;
 };
 
-/* The search of --order model. */
+/* An entity with rows of this operation. */
+struct model_entity {
+    struct tune_value *entity;
+    int rows;     /* number of rows read */
+    bool ours;    /* this process chose it */
+    double sum;   /* of the first property, over valid rows within --where-target */
+    int valid;    /* number of them */
+};
+
+/* The search of --order model. For --stop-when of another order: only its rows. */
 struct model_order {
     const struct plan *plan;
     struct tune_search *search; /* NULL: the order is another one */
@@ -186,10 +195,29 @@ struct model_order {
     /* --where-target, over the columns after the first, which are the properties and those that it
      * uses; NULL: not given */
     struct tune_expression *within;
-    struct tune_map rows;       /* from an entity's hash to its number of rows in the search + 1 */
-    struct tune_value **known;  /* [known_count] entities of rows, in the order of measurement */
-    int known_count, given;     /* given: number of them that became jobs */
+    /* from an entity's hash to its index + 2; 1: this process chose it, and it has no rows yet */
+    struct tune_map indexes;
+    struct model_entity *entities; /* [entity_count] in the order of their first rows */
+    int entity_count, given;    /* given: number of them that became jobs, or are jobs */
+    int64_t row_count;
     bool lack_logged;           /* it was said that too few results have the properties */
+};
+
+/* A rule of --stop-when that ends a search. */
+enum { ENOUGH_RULES = 8 };
+#define ENOUGH_NEVER "never" /* no rule */
+struct enough_rule {
+    char text[96];
+    bool chance;          /* chance of SHARE % below LIMIT %; else no gain of SHARE % in ENTITIES */
+    double share, limit;
+    int entities;
+};
+
+struct enough {
+    struct enough_rule rules[ENOUGH_RULES]; /* [count] */
+    int count;
+    bool over;            /* one of them holds */
+    int64_t looked;       /* number of rows at the last check; -1: none yet */
 };
 
 struct queue {
@@ -209,6 +237,7 @@ struct queue {
     struct rungs rungs;
     struct model_order model;
     struct stop_rule stop_rule;
+    struct enough enough;
 };
 
 static inline bool is_stopped(const struct plan *plan)
@@ -292,18 +321,31 @@ void halving_print(const struct rungs *rungs);
 double halving_print_rest(const struct rungs *rungs, int repeat);
 void queue_free(struct queue *q);
 
-/* model.c - --order model.
- * model_open - check the options, and begin the search. Nothing with another order. Call it again
- * if the record changes.
+/* model.c - --order model, and the rows of any search with --stop-when.
+ * model_open - check the options, and begin the search. With another order: only choose the columns
+ * of --stop-when, if it has a rule of enough.c. Call it again if the record changes.
+ * model_read_rows - read the rows of this operation that were not read yet.
  * model_choose - choose the next entity; a callback of tune_jobs. First it gives those that this
  * operation has measured already.
  * model_print - print what is searched for; nothing with another order. */
 int model_open(struct plan *plan, struct model_order *model);
+int model_read_rows(const struct plan *plan, struct model_order *model);
 int model_choose(void *queue, const struct tune_value **entity);
 void model_print(const struct plan *plan);
 void model_free(struct model_order *model);
 
-/* stop_rule.c - --stop-when.
+/* enough.c - --stop-when of a search, such as "no gain of 1 % in 20".
+ * enough_is_rule - true if the text has such rules, or is "never".
+ * enough_open - read and check the rules of the record. Nothing if it has others.
+ * enough_may_change - true if --resume may take the rules of the command line.
+ * enough_holds - decide whether the search ends; a callback of tune_jobs. 1: it ends, and lines
+ * were printed; 0: it does not; -1. */
+bool enough_is_rule(const char *stop_when);
+int enough_open(const struct plan *plan, struct enough *enough);
+bool enough_may_change(const struct plan *plan);
+int enough_holds(void *queue);
+
+/* stop_rule.c - --stop-when that ends the repeats of an entity.
  * stop_rule_open - read the option, and the stored results of both sides.
  * stop_rule_measured, stop_rule_replayed - add the results of a job.
  * stop_rule_holds - decide whether the repeats of this point end; a callback of tune_jobs. 1: they

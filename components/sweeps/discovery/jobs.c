@@ -150,6 +150,9 @@ static int next_entity(struct tune_jobs *j)
         ;
     if (more <= 0 || pass < 0)
         return more <= 0 ? more : -1;
+    int enough = j->o.enough && !tune_result_cache_asked(j->o.cache, j->hash) ? j->o.enough(j->o.context) : 0;
+    if (enough)
+        return enough < 0 ? -1 : 0;
     free(j->entity);
     if (!(j->entity = copy(values, j->o.space->count)))
         return no_memory();

@@ -77,6 +77,9 @@ struct tune_jobs_options {
     /* Decide before each repeat except the first. 1: the entity needs no more repeats under the
      * binding; 0: it does; -1 with an error. NULL: all repeats are needed. */
     int (*stop_rule)(void *context, int binding, const struct tune_value *entity, uint64_t hash);
+    /* Decide before each entity that this operation has not requested yet. 1: no more entities are
+     * needed; 0: they are; -1 with an error. NULL: all are needed. */
+    int (*enough)(void *context);
     void *context;
 };
 

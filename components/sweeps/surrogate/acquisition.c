@@ -11,6 +11,7 @@
 enum {
     STARTS = 2, STEPS = 30, /* of a fit: the models are fitted anew for each point */
     DRAWS = 32,             /* for the condition */
+    JOINT_DRAWS = 1000, JOINT_POINTS = 256, JOINT_ROWS = 64, /* for the chance */
 };
 
 static int no_memory(void)
@@ -93,7 +94,7 @@ static int fit_target(const struct tune_search_options *o, const struct tune_sea
     }
     if (!(*model = fit_rows(o, rows, m, *logarithm, NULL)))
         return -1;
-    return imagine(o, rows, m, *logarithm, model);
+    return rows->measured_only ? 0 : imagine(o, rows, m, *logarithm, model);
 }
 
 /* ---- what is best so far ---- */
@@ -290,5 +291,138 @@ int tune_acquisition_score(const struct tune_acquisition *a, const double *point
     if (code == 0 && a->valid)
         score_validity(a, all, count, scores);
     free(all);
+    return code;
+}
+
+/* ---- the chance of something better ---- */
+
+/* A point or row, and how good it is. */
+struct ranked_point {
+    const double *x;
+    double score;
+};
+
+static int higher_first(const void *a, const void *b)
+{
+    const struct ranked_point *p = a, *q = b;
+    return p->score != q->score ? (p->score < q->score) - (p->score > q->score) : (p->x > q->x) - (p->x < q->x);
+}
+
+/* Points to draw at: rows first, then others. */
+struct joint {
+    double *x;                           /* [rows + count][dimensions] */
+    int rows, count;
+    double *values[TUNE_SEARCH_VALUES];  /* [JOINT_DRAWS][rows + count] */
+    double *valid;                       /* the same; NULL: all are */
+};
+
+/* Copy the best of the ranked points. Returns their number. */
+static int take_best(struct ranked_point *ranked, int count, int most, double *x, int dimensions)
+{
+    qsort(ranked, (size_t)count, sizeof *ranked, higher_first);
+    count = count < most ? count : most;
+    for (int i = 0; i < count; i++)
+        memcpy(x + (long)i * dimensions, ranked[i].x, (size_t)dimensions * sizeof *x);
+    return count;
+}
+
+/* Choose where to draw. */
+static int choose_joint(const struct tune_acquisition *a, const struct tune_search_rows *rows, const double *points,
+                        const double *scores, int count, struct joint *j)
+{
+    int d = rows->dimensions, n = 0;
+    struct ranked_point *ranked = malloc(((size_t)count + (size_t)rows->count + 1) * sizeof *ranked);
+    j->x = malloc((size_t)(JOINT_ROWS + JOINT_POINTS) * (size_t)d * sizeof *j->x);
+    int code = ranked && j->x ? 0 : no_memory();
+    for (int i = 0; i < rows->count && code == 0; i++) {
+        struct tune_prediction p;
+        if (rows->states[i] != TUNE_SEARCH_VALID)
+            continue;
+        code = tune_surrogate_predict(a->targets[0], rows->points + (long)i * d, 1, &p);
+        ranked[n++] = (struct ranked_point){rows->points + (long)i * d, sign_of(a->options, 0) * p.mean};
+    }
+    if (code == 0) {
+        j->rows = take_best(ranked, n, JOINT_ROWS, j->x, d);
+        for (int i = 0; i < count; i++)
+            ranked[i] = (struct ranked_point){points + (long)i * d, scores[i]};
+        j->count = take_best(ranked, count, JOINT_POINTS, j->x + (long)j->rows * d, d);
+    }
+    free(ranked);
+    return code;
+}
+
+static int draw_joint(const struct tune_acquisition *a, struct joint *j)
+{
+    const struct tune_search_options *o = a->options;
+    int width = o->within ? o->targets + o->others : 1, all = j->rows + j->count;
+    size_t size = (size_t)JOINT_DRAWS * (size_t)all * sizeof(double);
+    for (int t = 0; t < width; t++) {
+        if (!(j->values[t] = malloc(size)))
+            return no_memory();
+        TRY(tune_surrogate_draw(a->targets[t], j->x, all, o->seed, 64 + (uint64_t)t, JOINT_DRAWS, j->values[t]));
+    }
+    if (!a->valid)
+        return 0;
+    if (!(j->valid = malloc(size)))
+        return no_memory();
+    return tune_surrogate_draw(a->valid, j->x, all, o->seed, 63, JOINT_DRAWS, j->valid);
+}
+
+/* 1: in this draw the point is valid and meets the condition; 0; -1 with an error. at: its index in the
+ * draws. */
+static int is_wanted(const struct tune_acquisition *a, const struct joint *j, long at)
+{
+    const struct tune_search_options *o = a->options;
+    double values[TUNE_SEARCH_VALUES];
+    if (j->valid && j->valid[at] < 0.5)
+        return 0;
+    if (!o->within)
+        return 1;
+    for (int t = 0; t < o->targets + o->others; t++)
+        values[t] = a->logarithm[t] ? exp(j->values[t][at]) : j->values[t][at];
+    return o->within(o->context, values);
+}
+
+/* The value that is better than this one by the share. Both are as the model sees them. */
+static double raise_by(const struct tune_acquisition *a, double value, double share)
+{
+    if (!a->logarithm[0])
+        return value + share * fabs(value);
+    return value + (a->options->maximize[0] ? log1p(share) : -log1p(-share));
+}
+
+/* 1: in draw d, a point is better than all rows by more than the share; 0; -1 with an error. */
+static int is_passed(const struct tune_acquisition *a, const struct joint *j, int d, double share)
+{
+    double sign = sign_of(a->options, 0), best = -INFINITY;
+    long first = (long)d * (j->rows + j->count);
+    for (int i = 0; i < j->rows; i++)
+        best = fmax(best, sign * j->values[0][first + i]);
+    best = raise_by(a, best, share);
+    for (long at = first + j->rows; at < first + j->rows + j->count; at++) {
+        int wanted = sign * j->values[0][at] > best ? is_wanted(a, j, at) : 0;
+        if (wanted)
+            return wanted;
+    }
+    return 0;
+}
+
+int tune_acquisition_chance(const struct tune_acquisition *a, const struct tune_search_rows *rows, const double *points,
+                            const double *scores, int count, double share, double *chance)
+{
+    struct joint j = {0};
+    int code = choose_joint(a, rows, points, scores, count, &j), passed = 0;
+    if (code == 0)
+        code = draw_joint(a, &j);
+    for (int d = 0; d < JOINT_DRAWS && code == 0; d++) {
+        int found = is_passed(a, &j, d, share);
+        code = found < 0 ? -1 : 0;
+        passed += found > 0;
+    }
+    *chance = (double)passed / JOINT_DRAWS;
+    free(j.x);
+    free(j.valid);
+    for (int t = 0; t < TUNE_SEARCH_VALUES; t++)
+        free(j.values[t]);
     return code;
 }

@@ -23,6 +23,7 @@ struct tune_search_rows {
     const double *points;                /* [count][dimensions] */
     const double *values;                /* [count][TUNE_SEARCH_VALUES] */
     const enum tune_search_state *states;
+    bool measured_only;                  /* pending rows are not imagined */
 };
 
 struct tune_acquisition {
@@ -38,11 +39,19 @@ struct tune_acquisition {
 
 /* tune_acquisition_make - fit the models. -1 with an error. Free it in any case.
  * tune_acquisition_free - free them.
- * tune_acquisition_score - write the scores of points[count][dimensions] into scores[count]. */
+ * tune_acquisition_score - write the scores of points[count][dimensions] into scores[count].
+ * tune_acquisition_chance - the chance that one of the points is better than each valid row by more
+ * than this share. One target only. It is the share of draws from the models, at all these points
+ * together, in which that holds. Drawn are the 256 points with the highest scores, and the 64 valid
+ * rows with the best means. A point counts in a draw if it is valid there and meets the
+ * condition. */
 int tune_acquisition_make(struct tune_acquisition *a, const struct tune_search_options *options,
                           const struct tune_search_rows *rows);
 void tune_acquisition_free(struct tune_acquisition *a);
 int tune_acquisition_score(const struct tune_acquisition *a, const double *points, int count,
                            double *scores);
+int tune_acquisition_chance(const struct tune_acquisition *a, const struct tune_search_rows *rows,
+                            const double *points, const double *scores, int count, double share,
+                            double *chance);
 
 #endif

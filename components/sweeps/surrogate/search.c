@@ -135,21 +135,10 @@ static int is_allowed(struct tune_search *s, const double *coordinates)
     return s->o.allowed ? s->o.allowed(s->o.context, s->entity) : 1;
 }
 
-/* Add a candidate, unless it has a row, is listed already, or is not allowed. */
-static int add_candidate(struct tune_search *s, struct candidates *c, const double *coordinates)
+/* Add a candidate to the list. */
+static int push_candidate(const struct tune_search *s, struct candidates *c, const double *coordinates)
 {
     size_t wide = (size_t)s->axes.count * sizeof *coordinates;
-    uint64_t key[2];
-    key_of(s, coordinates, key);
-    if (tune_map_get(&s->seen, key) > 0 || tune_map_get(&c->listed, key) > 0)
-        return 0;
-    int64_t *listed = tune_map_add(&c->listed, key);
-    if (!listed)
-        return no_memory();
-    *listed = 1;
-    int allowed = is_allowed(s, coordinates);
-    if (allowed <= 0)
-        return allowed;
     if (c->count == c->capacity) {
         int capacity = c->capacity ? 2 * c->capacity : 4096;
         if (!grow(&c->coordinates, capacity, wide) || !grow(&c->points, capacity, wide) ||
@@ -161,6 +150,21 @@ static int add_candidate(struct tune_search *s, struct candidates *c, const doub
     tune_axes_point(&s->axes, coordinates, c->points + (long)c->count * s->axes.count);
     c->count++;
     return 0;
+}
+
+/* Add a candidate, unless it has a row, is listed already, or is not allowed. */
+static int add_candidate(struct tune_search *s, struct candidates *c, const double *coordinates)
+{
+    uint64_t key[2];
+    key_of(s, coordinates, key);
+    if (tune_map_get(&s->seen, key) > 0 || tune_map_get(&c->listed, key) > 0)
+        return 0;
+    int64_t *listed = tune_map_add(&c->listed, key);
+    if (!listed)
+        return no_memory();
+    *listed = 1;
+    int allowed = is_allowed(s, coordinates);
+    return allowed <= 0 ? allowed : push_candidate(s, c, coordinates);
 }
 
 /* The k-th value to try on an axis near a coordinate; false: there are no more. Of a short list, each
@@ -231,43 +235,54 @@ static int score_from(const struct tune_search *s, const struct tune_acquisition
     return 0;
 }
 
-/* Go from the best candidate to better neighbours while there are any. 1 and s->entity; 0: there is
- * no candidate; -1. */
-static int choose(struct tune_search *s, const struct tune_acquisition *a, struct candidates *c)
+/* Find candidates, then go from the best one to better neighbours while there are any. 1 and *best; 0:
+ * there is no candidate; -1. */
+static int find_candidates(struct tune_search *s, const struct tune_acquisition *a, struct candidates *c, int *best)
 {
     double at[TUNE_SURROGATE_DIMENSIONS];
-    int best, next;
+    int next;
     TRY(add_candidates(s, c));
     if (c->count == 0)
         return 0;
-    TRY(score_from(s, a, c, 0, &best));
-    for (int round = 0; round < ROUNDS; round++, best = next) {
+    TRY(score_from(s, a, c, 0, best));
+    for (int round = 0; round < ROUNDS; round++, *best = next) {
         int first = c->count;
-        memcpy(at, c->coordinates + (long)best * s->axes.count, (size_t)s->axes.count * sizeof *at);
+        memcpy(at, c->coordinates + (long)*best * s->axes.count, (size_t)s->axes.count * sizeof *at);
         TRY(add_neighbours(s, c, at));
         if (c->count == first)
             break;
         TRY(score_from(s, a, c, first, &next));
-        if (!(c->scores[next] > c->scores[best]))
+        if (!(c->scores[next] > c->scores[*best]))
             break;
     }
-    tune_axes_entity(&s->axes, c->coordinates + (long)best * s->axes.count, s->entity);
     return 1;
+}
+
+static void free_candidates(struct candidates *c)
+{
+    free(c->coordinates);
+    free(c->points);
+    free(c->scores);
+    tune_map_free(&c->listed);
+}
+
+static struct tune_search_rows rows_of(const struct tune_search *s)
+{
+    return (struct tune_search_rows){s->row_count, s->axes.count, s->axes.categories, s->points, s->values, s->states, false};
 }
 
 static int next_by_model(struct tune_search *s)
 {
-    struct tune_search_rows rows = {s->row_count, s->axes.count, s->axes.categories, s->points, s->values, s->states};
+    struct tune_search_rows rows = rows_of(s);
     struct tune_acquisition a;
     struct candidates c = {0};
-    int found = tune_acquisition_make(&a, &s->o, &rows);
+    int best = 0, found = tune_acquisition_make(&a, &s->o, &rows);
     if (found == 0)
-        found = choose(s, &a, &c);
+        found = find_candidates(s, &a, &c, &best);
+    if (found == 1)
+        tune_axes_entity(&s->axes, c.coordinates + (long)best * s->axes.count, s->entity);
     tune_acquisition_free(&a);
-    free(c.coordinates);
-    free(c.points);
-    free(c.scores);
-    tune_map_free(&c.listed);
+    free_candidates(&c);
     return found;
 }
 
@@ -311,6 +326,42 @@ int tune_search_next(struct tune_search *s, const struct tune_value **entity)
     if (!known || s->entity_count < s->o.start || s->entity_count % EVERY == EVERY - 1)
         TRY(found = next_even(s));
     return found || !known ? found : next_by_model(s);
+}
+
+/* ---- the chance of something better ---- */
+
+/* Add pending entities to the candidates: nothing is known of them yet. */
+static int add_pending(struct tune_search *s, const struct tune_acquisition *a, struct candidates *c)
+{
+    int first = c->count, best;
+    for (int i = 0; i < s->row_count; i++)
+        if (s->states[i] == TUNE_SEARCH_PENDING)
+            TRY(push_candidate(s, c, s->coordinates + (long)i * s->axes.count));
+    return c->count > first ? score_from(s, a, c, first, &best) : 0;
+}
+
+int tune_search_chance(struct tune_search *s, double share, double *chance)
+{
+    struct tune_search_rows rows = rows_of(s);
+    struct tune_acquisition a;
+    struct candidates c = {0};
+    int best;
+    *chance = 1;
+    if (!has_values(s) || s->entity_count < s->o.start)
+        return 0;
+    rows.measured_only = true;
+    int code = tune_acquisition_make(&a, &s->o, &rows);
+    if (code == 0)
+        code = find_candidates(s, &a, &c, &best);
+    if (code >= 0)
+        code = add_pending(s, &a, &c);
+    if (code >= 0 && c.count == 0)
+        *chance = 0;
+    else if (code >= 0)
+        code = tune_acquisition_chance(&a, &rows, c.points, c.scores, c.count, share, chance);
+    tune_acquisition_free(&a);
+    free_candidates(&c);
+    return code < 0 ? -1 : 0;
 }
 
 /* ---- begin and end ---- */

@@ -65,6 +65,11 @@ struct tune_search;
  * Other rows of an entity are repeats. -1 with an error: the entity is not of the space.
  * tune_search_next - choose an entity that has no row yet; it is valid until the next call. 1; 0:
  * all have rows; -1 with an error.
+ * tune_search_chance - the chance that an entity without a result is better than the best one by
+ * more than a share, such as 0.01. Points close to each other are better together, so that a sum
+ * of single chances would be too high. So values at the best candidates and rows are drawn from the
+ * models together, 1,000 times. Pending entities have no result. One target only. 1
+ * before the end of the start; 0 if all entities have results. -1 with an error.
  * tune_search_lacks_values - true if the start is over, but fewer than two rows are valid. Until
  * then, the points are those of the Sobol sequence. */
 struct tune_search *tune_search_new(const struct tune_search_options *options);
@@ -72,6 +77,7 @@ void tune_search_free(struct tune_search *s);
 int tune_search_add(struct tune_search *s, const struct tune_value *entity,
                     enum tune_search_state state, const double *values);
 int tune_search_next(struct tune_search *s, const struct tune_value **entity);
+int tune_search_chance(struct tune_search *s, double share, double *chance);
 bool tune_search_lacks_values(const struct tune_search *s);
 
 #ifdef __cplusplus

@@ -286,6 +286,60 @@ int tune_surrogate_predict(const struct tune_surrogate *s, const double *x, int 
     return 0;
 }
 
+/* ---- draws ---- */
+
+/* Factor the covariance of points after the rows are known. columns: their covariances with the rows,
+ * solved forward. Points that are equal, or nearly, need a little noise. */
+static bool factor_points(const struct tune_surrogate *s, const double *x, int count, const double *columns, double *covariance)
+{
+    const struct tune_likelihood *l = &s->model;
+    int n = s->rows;
+    for (double noise = 1e-9; noise < 1; noise *= 10) {
+        for (int i = 0; i < count; i++)
+            for (int j = 0; j <= i; j++) {
+                double sum = tune_covariance(l, x + (long)i * l->dimensions, x + (long)j * l->dimensions);
+                for (int k = 0; k < n; k++)
+                    sum -= columns[(long)i * n + k] * columns[(long)j * n + k];
+                covariance[(long)i * count + j] = sum + (i == j ? noise * l->variance : 0);
+            }
+        if (tune_factor(covariance, count))
+            return true;
+    }
+    return false;
+}
+
+int tune_surrogate_draw(const struct tune_surrogate *s, const double *x, int count, uint64_t seed, uint64_t stream, int draws,
+                        double *values)
+{
+    for (int i = 0; i < count; i++)
+        TRY(check_point(&s->o, x + (long)i * s->o.dimensions, i));
+    size_t n = (size_t)count;
+    struct tune_prediction *means = malloc((n + 1) * sizeof *means);
+    double *columns = malloc((n * (size_t)s->rows + 1) * sizeof *columns), *covariance = malloc((n * n + 1) * sizeof *covariance);
+    double *normal = malloc((n + 1) * sizeof *normal);
+    int code = means && columns && covariance && normal ? 0 : no_memory();
+    if (code == 0) {
+        predict_block(s, x, count, columns, means);
+        if (!factor_points(s, x, count, columns, covariance))
+            code = tune_error_set("model of the measurements: the covariance of the points has no factor");
+    }
+    for (int d = 0; d < draws && code == 0; d++) {
+        for (int i = 0; i < count; i++)
+            normal[i] = tune_random_normal(seed, stream, (uint64_t)d * n + (uint64_t)i);
+        for (int i = 0; i < count; i++) {
+            double sum = 0;
+            for (int j = 0; j <= i; j++)
+                sum += covariance[(long)i * count + j] * normal[j];
+            values[(long)d * count + i] = means[i].mean + s->deviation * s->scale * sum;
+        }
+    }
+    free(means);
+    free(columns);
+    free(covariance);
+    free(normal);
+    return code;
+}
+
 /* ---- what was fitted ---- */
 
 const double *tune_surrogate_parameters(const struct tune_surrogate *s)

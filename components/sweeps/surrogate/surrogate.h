@@ -60,12 +60,18 @@ struct tune_surrogate;
  * with an error: no rows, no memory, or a value that is not finite. Or a category is not among its
  * values, or a target is 0 or less with logarithm.
  * tune_surrogate_free - free it; NULL is fine.
- * tune_surrogate_predict - predict at x[count][dimensions]. -1 with an error: as above. */
+ * tune_surrogate_predict - predict at x[count][dimensions]. -1 with an error: as above.
+ * tune_surrogate_draw - draw values[draws][count] at x[count][dimensions]. Each draw is a possible
+ * course of the target, or of its logarithm, at all points together, without noise. The deviations
+ * are scaled as those of low and high. Time count^2 (rows + draws). The same seed and stream give
+ * the same draws. -1 with an error: as above. */
 struct tune_surrogate *tune_surrogate_fit(const struct tune_surrogate_options *options,
                                           const double *x, const double *y, int rows);
 void tune_surrogate_free(struct tune_surrogate *s);
 int tune_surrogate_predict(const struct tune_surrogate *s, const double *x, int count,
                            struct tune_prediction *predictions);
+int tune_surrogate_draw(const struct tune_surrogate *s, const double *x, int count,
+                        uint64_t seed, uint64_t stream, int draws, double *values);
 
 /* tune_surrogate_parameters - [2 + dimensions] variance, variance of the noise, lengths.
  * tune_surrogate_likelihood - logarithm of the likelihood of the rows of the fit, with the priors'
