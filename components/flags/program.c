@@ -111,6 +111,32 @@ static void unbind(void)
         sched_setaffinity(0, sizeof all, &all);
 }
 
+/* Start the program at path with the words that this process was started with. The caller's argv
+ * may have others: `studio` takes the words of a command out. It returns only on failure. */
+static void start_again(const char *path)
+{
+    FILE *f = fopen("/proc/self/cmdline", "rbe");
+    char **words = NULL, *word = NULL;
+    size_t count = 0, room = 0;
+    while (f && getdelim(&word, &room, 0, f) > 0) {
+        char **more = realloc(words, (count + 2) * sizeof *more);
+        if (!more)
+            break;
+        words = more;
+        words[count++] = word;
+        words[count] = word = NULL;
+        room = 0;
+    }
+    if (f && feof(f) && count > 0)
+        execv(path, words);
+    while (count > 0)
+        free(words[--count]);
+    free(words);
+    free(word);
+    if (f)
+        fclose(f);
+}
+
 /* Two libraries read their settings before main. So the program sets them and starts itself once
  * more, but not under valgrind, which could not follow it. The user's own settings are kept.
  * OpenMP: its threads spin for milliseconds before they sleep. On a busy machine they take cores
@@ -118,7 +144,7 @@ static void unbind(void)
  * short spin, 2 to 4 times slower. On an idle machine a short spin costs nothing. OpenBLAS: it
  * starts threads of its own, which we do not use (devices/cpu/blas.c). With little address space
  * (ulimit -v) they ask for memory forever. */
-static void settle_threads(char **argv)
+static void settle_threads(void)
 {
     static const char *const settings[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
     const char *preload = getenv("LD_PRELOAD");
@@ -138,7 +164,7 @@ static void settle_threads(char **argv)
     if (pool && setenv("OPENBLAS_NUM_THREADS", "1", 1) < 0)
         return;
     if (spins || pool)
-        execv(path, argv); /* returns only on failure; then the threads keep their settings */
+        start_again(path); /* returns only on failure; then the threads keep their settings */
 }
 
 /* The name of the file that is mapped at address `at`, from the kernel's list. It uses only calls
@@ -283,7 +309,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     int guarded = tune_child_guard(argc, argv); /* this process was started to guard a program */
     if (guarded >= 0)
         exit(guarded);
-    settle_threads(argv);
+    settle_threads();
     options_of = flags;
     flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
