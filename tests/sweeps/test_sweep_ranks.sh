@@ -24,5 +24,6 @@ is "points of 2 and 4 ranks are measured" eval '"$sweep" few.yaml --store st --r
 is "... the rows carry the ranks" eval '[ "$(cell is_valid)" = "2,1 2,1 4,0 4,1 " ] || { cell is_valid; false; }'
 # 4 steps of the batch, cut to 32 tokens: all ranks count.
 is "... tokens and rows are those of all ranks" eval '"$samples" show few.yaml --store st --where "status == \"valid\"" --derive "rows = round(train_samples_per_second * train_runtime); tokens = round(dataset_tokens_per_second * train_runtime)" --columns batch_size,rows,tokens --output-format csv | tail -n +2 >rows; cat rows; [ "$(cat rows)" = "$(printf "2,8.0,256.0\n4,16.0,512.0\n4,16.0,512.0")" ]'
+is "... what more ranks do is told" eval '"$samples" effect few.yaml --store st --x number_ranks --property dataset_tokens_per_second >out && said "^pairs  *1$" out'
 is "... the command starts them" eval '"$samples" best few.yaml --store st --maximize loss_last --where "number_ranks == 4" --print-command >out 2>&1; said "finetune_lora .*--batch-size 1 --ranks 4 " out'
 finish

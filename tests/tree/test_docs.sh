@@ -66,6 +66,7 @@ while IFS= read -r command; do
         is "$command" sh -c "$command"
         ;;
     *defaults/spaces/quality.yaml* | *finetune_lora_quality*) by tests/sweeps/test_quality.sh 'page=$here/docs/quality.md' ;;
+    *defaults/spaces/cpu-ranks.yaml*) by tests/sweeps/test_sweep_ranks.sh 'space=$here/defaults/spaces/cpu-ranks.yaml' ;;
     *'$q'*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/samples compare build=previous "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/export_gguf --model "*) is "$command" sh -c "$command --pre smollm" ;; # the tiny model's vocabulary is its own
