@@ -3,6 +3,7 @@
  *     build/fit --gpu h100-80gb --model llama3-8b        full, LoRA, QLoRA of one model
  *     build/fit --gpu-memory 24GiB                       all known models
  *     build/fit --model llama3-8b --method qlora --length 2048 --batch 2     all known GPUs
+ *     build/fit --model llama3-8b --gpus 4 --shard fsdp                      four of each
  *
  * Each figure is the memory plan of a recipe (--plan-memory), made with the device's own
  * arithmetic. So it is what a run takes. The driver's part is an estimate. */
@@ -26,6 +27,10 @@ static const struct tune_option my_options[] = {
      "fits on"},
     {"gpu-memory", TUNE_JOINED(TUNE_STRING), &my.memory, NULL, "", "",
      "memory of any other GPU, as CUDA shows it: 24GiB, 24GB or 24564MiB; several with commas"},
+    {"gpus", TUNE_INT, &my.gpus, "1", "[1,64]", "GPUs",
+     "GPUs of one machine that share a run, by arithmetic: recipes train on one so far. Batches are those of each GPU"},
+    {"shard", TUNE_CHOICE, &my.shard, "ddp", "ddp|fsdp", "",
+     "with --gpus. ddp: each GPU has all weights. fsdp: each has its share of weights, gradients and moments"},
     {"price", TUNE_STRING, &my.price, NULL, "", "",
      "file with prices of GPUs per hour. CSV: a column gpu, and one such as usd_per_hour. JSON or YAML: "
      "names and prices. Adds the price, and the cost of a million tokens"},
@@ -86,6 +91,10 @@ static int fit(void)
         return tune_error_usage("--json and --output-format %s exclude each other", my.format);
     my.format = my.json ? "json" : my.format;
     TRY(check_methods());
+    if (my.gpus == 1 && tune_flags_given(&my.tune, "shard"))
+        return tune_error_usage("--shard %s needs --gpus N: one GPU shares nothing", my.shard);
+    if (my.gpus > 1 && my.store)
+        return tune_error_usage("--store has runs of one GPU, and --gpus %d asks for more; leave one of them out", my.gpus);
     TRY(count = fit_gpus_read(&my, gpus));
     if (count == 0 && !my.tune.model)
         return tune_error_usage("which model, or which GPU? --model NAME says which GPUs it fits on (--list-models prints the names); "

@@ -23,6 +23,7 @@ struct tune_known_gpu {
     double bandwidth;       /* bytes/s of its memory */
     double tensor_flops;    /* FLOP/s, dense: bfloat16 products, float32 sums; 0: it has none */
     int major, minor;       /* compute capability */
+    double link;            /* bytes/s to other GPUs of its machine, in one direction: data sheet */
 };
 
 /* tune_known_gpus - all of them, by memory, then by speed. Returns a table of *count rows.

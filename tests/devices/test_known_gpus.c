@@ -51,6 +51,7 @@ static void facts_fit_together(void **state)
         assert_true(old == (gpus[i].tensor_flops == 0));
         assert_true(old == (*tune_known_gpu_old(&gpus[i], text, sizeof text) != 0));
         assert_true(gpus[i].bandwidth >= 300e9 && gpus[i].bandwidth <= 8000e9);
+        assert_true(gpus[i].link >= 16e9 && gpus[i].link < gpus[i].bandwidth); /* PCIe 3.0 at least */
         assert_true(tune_known_gpu_bytes(&gpus[i]) <= (int64_t)(gpus[i].gib * 1073741824));
     }
     assert_string_equal(tune_known_gpu_old(tune_known_gpu("t4"), text, sizeof text),

@@ -1,6 +1,8 @@
 /* advice.c - what would make a run fit that does not: the options to change, each tried by its plan. */
 #include "fit.h"
 
+#include <string.h>
+
 #include "core/print.h"
 #include "core/try.h"
 
@@ -43,6 +45,13 @@ static int try_options(const struct fit_run *r, struct tips *tips)
 {
     int fits;
     struct fit_flags f = *r->my;
+    if (!strcmp(fit_shard(r->my), "ddp")) {
+        f.shard = "fsdp";
+        TRY(fits = try_changed(r, &f, r->method, r->length));
+        if (fits)
+            add_tip(tips, "--shard fsdp");
+    }
+    f = *r->my;
     if (!f.tune.activation_checkpointing) {
         f.tune.activation_checkpointing = 1;
         TRY(fits = try_changed(r, &f, r->method, r->length));

@@ -18,6 +18,7 @@ struct choice {
     char old[128], advice[512];
     int most, longest;
     double speed; /* tokens/s; NaN: unknown */
+    double sent;  /* bytes that a GPU sends in a step */
     struct fit_speed stored; /* what the store says of it; rows 0: nothing, it is an estimate */
     bool fits;
 };
@@ -42,21 +43,17 @@ static bool for_people(const struct fit_flags *my)
 
 /* ---- one GPU ---- */
 
-static double speed_of(const struct fit_run *r, const struct tune_memory_plan *plan)
-{
-    struct tune_roofline_run run = {r->config, plan, r->my->tune.loader.batch_size, r->length, r->method != FULL, r->method == QLORA,
-                                    r->my->tune.activation_checkpointing != 0};
-    double speed = r->my->dtype == TUNE_BF16 ? tune_roofline_speed(&run, r->gpu->known) : 0;
-    return speed > 0 ? speed : NAN;
-}
-
 static int make_choice(struct choice *c, const struct asked *a)
 {
     const struct fit_run *r = &c->run;
+    struct tune_memory_plan whole;
     int batch = r->my->tune.loader.batch_size;
     *c->old = *c->advice = 0;
     tune_known_gpu_old(r->gpu->known, c->old, sizeof c->old);
-    TRY(fit_plan(r, batch, r->length, &c->plan));
+    TRY(fit_plan_whole(r, batch, r->length, &whole));
+    c->sent = fit_sent(r, &whole);
+    c->plan = whole;
+    TRY(fit_share(r, batch, r->length, &c->plan));
     c->fits = !*c->old && c->plan.device <= r->room;
     c->most = *c->old ? 0 : fit_largest(r, 0, r->length, MOST_BATCH);
     c->longest = *c->old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);
@@ -66,8 +63,8 @@ static int make_choice(struct choice *c, const struct asked *a)
     c->stored = a->measured.at[place];
     if (c->stored.model && !c->fits)
         c->stored.rows = 0;
-    c->speed = c->stored.rows > 0 ? c->stored.mean : c->fits ? speed_of(r, &c->plan) : NAN;
-    c->hour = a->prices ? fit_price_of(a->prices, r->gpu->known) : NAN;
+    c->speed = c->stored.rows > 0 ? c->stored.mean : c->fits ? fit_speed(r, batch, &whole) : NAN;
+    c->hour = a->prices ? r->my->gpus * fit_price_of(a->prices, r->gpu->known) : NAN;
     c->million = c->hour / 3600 / c->speed * 1e6;
     return c->fits || *c->old ? 0 : fit_advice(r, c->advice, sizeof c->advice);
 }
@@ -80,7 +77,7 @@ static const char *const program_columns[] = {
     "gpu", "gpu_memory_bytes", "driver_bytes", "needed", "fits", "batch", "length",
     "tokens_per_second", "low", "high", "speed", "rows",
     "price_per_hour", "cost_per_million_tokens", "currency",
-    "why_not", "fits_with", "model", "method", "command"};
+    "why_not", "fits_with", "model", "method", "command", "gpus", "shard", "bytes_sent"};
 enum {
     PEOPLE = sizeof people_columns / sizeof *people_columns,
     PROGRAM = sizeof program_columns / sizeof *program_columns,
@@ -163,6 +160,9 @@ static void add_row(struct tune_table *t, const struct choice *c, const struct f
     tune_table_text(t, r->model);
     tune_table_text(t, fit_methods[r->method]);
     tune_table_text(t, fit_command(r, r->my->tune.loader.batch_size, r->length, command, sizeof command));
+    tune_table_number(t, r->my->gpus, "%.0f");
+    tune_table_text(t, fit_shard(r->my));
+    tune_table_number(t, c->sent, "%.0f");
 }
 
 static void count_best(struct best_gpus *best, const struct choice *c)
@@ -223,6 +223,8 @@ static void print_heading(const struct fit_flags *my, int method, int length, in
     fit_note(width, "%s, %s: %s; activations in %s, checkpointing %s; batches of %d row%s of %d tokens.", my->tune.model, fit_methods[method],
              method == FULL ? "float32 weights and moments" : adapters, fit_dtype(my->dtype),
              my->tune.activation_checkpointing ? "full" : "none", my->tune.loader.batch_size, my->tune.loader.batch_size == 1 ? "" : "s", length);
+    if (my->gpus > 1)
+        fit_note(width, "On each of %d GPUs of one machine, --shard %s. No such run was done: this is arithmetic.", my->gpus, my->shard);
     if (length < my->tune.data.max_length)
         fit_note(width, "Rows are no longer than the model's context, %d.", length);
 }
@@ -250,16 +252,19 @@ static void print_best(const struct best_gpus *best, int width)
 }
 
 /* Say what was left out of the file of prices, and which GPUs have no price. */
-static void print_left_out(const struct fit_prices *prices, int width)
+static void print_left_out(const struct fit_prices *prices, int gpus_each, int width)
 {
+    char gpus_text[32] = "";
+    if (gpus_each > 1)
+        snprintf(gpus_text, sizeof gpus_text, ", of all %d GPUs", gpus_each);
     char none[512] = "";
     int count, n = 0;
     const struct tune_known_gpu *gpus = tune_known_gpus(&count);
     for (int i = 0; i < count; i++)
         if (prices->lines[i] == 0)
             tune_append(none, sizeof none, "%s%s", n++ ? ", " : "", gpus[i].name);
-    fit_note(width, "/hour: the price in %s%s%s. /Mtok: what a million tokens cost at tokens/s.", prices->path,
-             *prices->currency ? ", in " : "", prices->currency);
+    fit_note(width, "/hour: the price in %s%s%s%s. /Mtok: what a million tokens cost at tokens/s.", prices->path,
+             *prices->currency ? ", in " : "", prices->currency, gpus_text);
     if (prices->unknown_count > 0)
         fit_note(width, "%s: %d row%s no known GPU, and %s left out: %s. --gpu list prints the names.", prices->path, prices->unknown_count,
                  prices->unknown_count == 1 ? " names" : "s name", prices->unknown_count == 1 ? "is" : "are", prices->unknown);
@@ -280,7 +285,7 @@ static void print_legend(const struct fit_flags *my, int width)
                  TUNE_ROOFLINE_PRODUCTS, TUNE_ROOFLINE_TRAFFIC);
     else
         fit_note(width, "tokens/s is estimated for --dtype bfloat16 only.");
-    fit_note(width, "A run uses one GPU, so more of them do not add up.");
+    fit_note_gpus(my, true, width);
 }
 
 /* ---- all of it ---- */
@@ -352,7 +357,7 @@ static int print_people(struct asked *a)
         }
     print_legend(my, notes);
     if (a->prices)
-        print_left_out(a->prices, notes);
+        print_left_out(a->prices, my->gpus, notes);
     return 0;
 }
 

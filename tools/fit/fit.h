@@ -19,10 +19,10 @@ enum { MOST_BATCH = 4096 }; /* as --batch-size of the recipes */
 
 struct fit_flags {
     struct tune_flags tune;
-    const char *gpu, *memory, *method, *format, *price, *store;
+    const char *gpu, *memory, *method, *format, *price, *store, *shard;
     enum tune_dtype dtype, base_dtype;
     bool json;
-    int width;
+    int width, gpus; /* gpus: that share a run */
 };
 
 enum { FULL, LORA, QLORA, METHODS };
@@ -59,20 +59,38 @@ int fit_gpus_list(void);
  * fit_open: a device of that GPU's memory, the model's shape into *config, and a run with
  * --max-length and FULL; -1. Close r->dev.
  * fit_flags_of: the recipe's options for r's method.
- * fit_plan: the memory plan of a recipe.
+ * fit_plan: the memory plan of a recipe, on one of --gpus.
+ * fit_plan_whole: the same with one GPU.
  * fit_fits: 1 it fits, 0, -1.
  * fit_largest: the largest batch for rows of `length` (batch 0), or the longest rows for `batch`.
  * At most `most`; 0: none fits.
- * fit_command: the recipe's command into text; "": none takes a file of that name. Returns text. */
+ * fit_command: the recipe's command into text; "": none takes a file of that name, or several GPUs.
+ * Returns text. */
 const char *fit_dtype(enum tune_dtype dtype);
 int fit_shape(const struct fit_flags *my, const char *model, struct tune_model_config *config);
 int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model,
              const struct fit_gpu *gpu, struct tune_model_config *config);
 struct tune_flags fit_flags_of(const struct fit_run *r);
 int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p);
+int fit_plan_whole(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p);
 int fit_fits(const struct fit_run *r, int batch, int length);
 int fit_largest(const struct fit_run *r, int batch, int length, int most);
 const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size);
+
+/* many.c - several GPUs of one machine, by arithmetic. whole: the plan of one GPU.
+ * fit_share: make p, the plan of one GPU, that of each of --gpus. With --shard fsdp it has a part
+ * FIT_GATHERED. -1.
+ * fit_sent: bytes that each GPU sends in a step.
+ * fit_speed: tokens/s on paper of all of them; NaN: unknown.
+ * fit_shard: --shard; "": there is one GPU.
+ * fit_note_gpus: print what the figures stand on. speed: those of tokens/s, too. */
+#define FIT_GATHERED "gathered units"
+#define FIT_LINK 0.8 /* assumed share of a link's bytes/s */
+int fit_share(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p);
+double fit_sent(const struct fit_run *r, const struct tune_memory_plan *whole);
+double fit_speed(const struct fit_run *r, int batch, const struct tune_memory_plan *whole);
+const char *fit_shard(const struct fit_flags *my);
+void fit_note_gpus(const struct fit_flags *my, bool speed, int width);
 
 /* print.c - fit_put_bytes, fit_put_most: a cell of GiB, and one that people see as "no" for 0.
  * fit_note: print a note, in lines of at most `width` columns that begin with #.

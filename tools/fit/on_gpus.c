@@ -15,6 +15,7 @@ static const struct part {
 } parts[] = {
     {"weights", {"weights", NULL}},         {"gradients", {"gradients", NULL}}, {"optimizer", {"moments", "averages"}},
     {"activations", {"activations", NULL}}, {"loss", {"loss and logits", NULL}},    {"working", {"working memory", NULL}},
+    {"gathered", {FIT_GATHERED, NULL}}, /* the last one: of several GPUs alone */
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -28,8 +29,14 @@ static int64_t part_bytes(const struct tune_memory_plan *p, const struct part *p
 }
 
 /* Columns: those that only programs get come first. */
-static const char *const columns[] = {"gpu", "gpu_memory_bytes", "driver_bytes", "command", "model", "method", "batch", "length"};
-enum { PROGRAM_COLUMNS = 4, COLUMNS = sizeof columns / sizeof *columns };
+static const char *const columns[] = {"gpu", "gpu_memory_bytes", "driver_bytes", "command", "gpus", "shard", "model", "method", "batch", "length"};
+enum { PROGRAM_COLUMNS = 6, COLUMNS = sizeof columns / sizeof *columns };
+
+/* The columns of parts: people see the last one where GPUs share weights. */
+static int part_count(const struct fit_flags *my)
+{
+    return strcmp(my->format, "table") || !strcmp(fit_shard(my), "fsdp") ? PARTS : PARTS - 1;
+}
 
 static bool for_people(const struct fit_flags *my)
 {
@@ -42,7 +49,7 @@ static struct tune_table *new_table(const struct fit_flags *my)
     int n = 0;
     for (int i = for_people(my) ? PROGRAM_COLUMNS : 0; i < COLUMNS; i++)
         names[n++] = columns[i];
-    for (int i = 0; i < PARTS; i++)
+    for (int i = 0; i < part_count(my); i++)
         names[n++] = parts[i].column;
     names[n++] = "needed";
     struct tune_table *t = tune_table_new(names, n);
@@ -67,12 +74,14 @@ static int add_row(struct tune_table *t, const struct fit_run *r)
         tune_table_number(t, (double)r->gpu->bytes, "%.0f");
         tune_table_number(t, (double)TUNE_CUDA_CONTEXT, "%.0f");
         tune_table_text(t, fit_command(r, batch, r->length, command, sizeof command));
+        tune_table_number(t, r->my->gpus, "%.0f");
+        tune_table_text(t, fit_shard(r->my));
     }
     tune_table_text(t, r->model);
     tune_table_text(t, fit_methods[r->method]);
     fit_put_most(t, most);
     fit_put_most(t, longest);
-    for (int i = 0; i < PARTS; i++)
+    for (int i = 0; i < part_count(r->my); i++)
         fit_put_bytes(t, part_bytes(&p, &parts[i]));
     fit_put_bytes(t, p.device);
     return 0;
@@ -123,6 +132,7 @@ static void print_legend(const struct fit_flags *my, int width)
     fit_note(width, "Activations in %s, checkpointing %s; adapters of rank %d on %s. fit --help has the options.", fit_dtype(my->dtype),
              my->tune.activation_checkpointing ? "full" : "none", my->tune.lora.r, my->tune.lora.targets);
     fit_note(width, "What is trained has float32 weights, gradients and moments: 16 bytes for each weight with AdamW.");
+    fit_note_gpus(my, false, width);
 }
 
 int fit_on_gpus(const struct fit_flags *my, const struct fit_gpu *gpus, int count)

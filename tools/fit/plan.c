@@ -65,12 +65,18 @@ struct tune_flags fit_flags_of(const struct fit_run *r)
     return f;
 }
 
-int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
+int fit_plan_whole(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
 {
     struct tune_flags f = fit_flags_of(r);
     f.loader.batch_size = batch;
     f.data.max_length = length;
     return tune_get_memory_parts(p, &f, r->dev, r->config);
+}
+
+int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
+{
+    TRY(fit_plan_whole(r, batch, length, p));
+    return fit_share(r, batch, length, p);
 }
 
 int fit_fits(const struct fit_run *r, int batch, int length)
@@ -114,7 +120,7 @@ const char *fit_command(const struct fit_run *r, int batch, int length, char *te
     struct tune_flags f = fit_flags_of(r);
     char model[TUNE_PATH_MAX];
     *text = 0;
-    if (!find_model(r->model, model))
+    if (r->my->gpus > 1 || !find_model(r->model, model)) /* recipes train on one GPU */
         return text;
     snprintf(text, size, "finetune_%s --model %s --device cuda --dtype %s", r->method == FULL ? "full" : "lora", model, fit_dtype(f.dtype));
     if (r->method != FULL)
