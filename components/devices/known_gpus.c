@@ -3,9 +3,9 @@
  * Memory is what PyTorch prints as "total capacity" in public reports of "out of memory". Bandwidth
  * and FLOP/s are NVIDIA's: data sheets, and for GeForce the papers on Ampere, Ada and Blackwell,
  * which give bfloat16 with float32 sums apart. Data sheets that count structured sparsity are
- * halved. The link is NVLink where all GPUs of a machine have it, else PCIe with 16 lanes; in one
- * direction, so half of what a data sheet says for both. Boards that come with either, such as the
- * A100 40 GB, have PCIe's here. */
+ * halved. The link is NVLink where all GPUs of a machine have it, else PCIe with 16 lanes. It is
+ * that of one direction, half of what a data sheet says for both. Boards that come with either, such
+ * as the A100 40 GB, have PCIe's here. */
 #include "devices/known_gpus.h"
 
 #include <ctype.h>

@@ -51,8 +51,8 @@ static struct unit_bytes split(const struct tune_model_config *config, int64_t a
     return u;
 }
 
-/* Room for the units that are whole at a time: the weights of one and of the next one, and the
- * gradients of one before their sum is shared out. */
+/* Room for what is whole at a time: the weights of one unit and of the next one, and the gradients of
+ * one. */
 static int gathered(const struct fit_run *r, int batch, int length, const struct tune_memory_plan *p, int64_t *bytes)
 {
     struct tune_memory_plan less = {0};

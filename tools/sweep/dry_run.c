@@ -80,9 +80,9 @@ static int find_reason(const struct plan *plan, struct tally *t, const struct tu
 {
     const struct tune_binding *p = binding_of(plan, job);
     bool run = job->kind == TUNE_JOB_RUN, absent = run && !strcmp(job->provenance.weights, WEIGHTS_ABSENT);
-    bool planned = (run || job->kind == TUNE_JOB_UNMEASURABLE) && job->repeat == 0 && gpus_of(p, job->inputs) <= 1;
+    bool away = job->kind == TUNE_JOB_UNMEASURABLE && gpus_of(p, job->inputs) == 1; /* a GPU that is not here */
     char why[512] = "";
-    int unfit = planned ? memory_lacks(plan, job, why, sizeof why) : 0; /* also on a GPU that is not here */
+    int unfit = (run || away) && job->repeat == 0 ? memory_lacks(plan, job, why, sizeof why) : 0;
     TRY(unfit);
     t->away += absent;
     t->unfit += unfit;

@@ -38,8 +38,8 @@
  * It gets that GPU's name (devices/known_gpus.h). report: file name in the output folder.
  * folders: words for {braces}, relative to the current folder; --actuator-configuration may set
  * them. rules: if one is not met, the row has is_valid 0 and nothing is run. A rule with "here":
- * true is about this build and this machine, not about the configuration: if it is not met, nothing
- * is run, and there is no row. runs: number of runs of one measurement; their reports are reduced.
+ * true is about this build, not about the configuration. If it is not met, nothing is run, and
+ * there is no row. runs: number of runs of one measurement; their reports are reduced.
  *
  * Inputs:
  * - default: the value if none is given. null: the input is optional, regardless of its domain.
