@@ -394,7 +394,7 @@ test-slurm: setup-test
 	@sh tools/setup.sh slurm || echo "# without Slurm this is skipped"
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@BUILD=$(BUILD) sh tests/run.sh tests/slurm/slurm.sh tests/slurm/slurm_kills.sh tests/slurm/slurm_wrong.sh \
-	    tests/slurm/slurm_ended.sh tests/slurm/slurm_requeue.sh tests/slurm/sweep_ssh.sh tests/slurm/sweep_container.sh
+	    tests/slurm/slurm_ended.sh tests/slurm/slurm_requeue.sh tests/slurm/slurm_ranks.sh tests/slurm/sweep_ssh.sh tests/slurm/sweep_container.sh
 
 # Small faults, one at a time: whether the tests notice each (see tests/mutants/mutants.sh). MUTANTS: words that choose some.
 mutants: setup-test

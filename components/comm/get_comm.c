@@ -1,9 +1,13 @@
 /* get_comm.c - the ranks that the flags and the launcher describe. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "comm/comm.h"
+#include "comm/sockets.h"
 #include "core/error.h"
+#include "core/hash.h"
+#include "core/print.h"
 #include "core/try.h"
 #include "flags/flags.h"
 #include "machine/host.h"
@@ -42,10 +46,51 @@ static int check(const struct tune_comm *c, const struct tune_flags *flags, int 
     return 0;
 }
 
+/* Equal for the ranks of one run, and no other's. */
+static uint64_t job_key(void)
+{
+    static const char *const names[] = {"WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID"};
+    static const uint8_t key[16] = {'r', 'a', 'n', 'k', 's'};
+    char text[512] = "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        tune_append(text, sizeof text, "%.90s,", getenv(names[i]) ? getenv(names[i]) : "");
+    return tune_siphash(text, strlen(text), key);
+}
+
+/* Ranks that meet at MASTER_ADDR and MASTER_PORT. torchrun itself may listen at that port, and says so. */
+static struct tune_comm *open_sockets(const struct tune_flags *flags, const struct tune_launched *launched)
+{
+    const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT"), *taken = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    struct tune_meeting_place place = {.rank = launched->rank, .size = launched->size, .address = address, .job = job_key(),
+                                       .timeout_s = flags->timeout_s > 0 ? flags->timeout_s : 300};
+    struct tune_transport t;
+    if (!address || !*address) {
+        tune_error_usage(launched->by == TUNE_BY_SLURM
+                             ? "ranks: srun started %d processes that cannot find each other; give srun --mpi=pmix, or set MASTER_ADDR and "
+                               "MASTER_PORT to the host of rank 0 and a free port there, or give `ranks` 1"
+                             : "ranks: RANK and WORLD_SIZE say that this is one of %d processes; set MASTER_ADDR and MASTER_PORT to the host of "
+                               "rank 0 and a free port there, or unset RANK and WORLD_SIZE, or give `ranks` 1", launched->size);
+        return NULL;
+    }
+    place.port = (port ? atoi(port) : 29500) + (taken && !strcmp(taken, "True"));
+    if (place.port < 1 || place.port > 65000) {
+        tune_error_usage("ranks: MASTER_PORT=%.40s: expected a number from 1 to 65000", port ? port : "");
+        return NULL;
+    }
+    return tune_sockets_open(&t, &place) < 0 ? NULL : tune_comm_open(&t, flags->timeout_s);
+}
+
+static struct tune_comm *open_ranks(const struct tune_flags *flags, const struct tune_launched *launched)
+{
+    return launched->size == 0          ? tune_comm_open_self()
+           : launched->by == TUNE_BY_MPI ? tune_comm_open_mpi(flags->timeout_s)
+                                         : open_sockets(flags, launched);
+}
+
 struct tune_comm *tune_get_comm(struct tune_flags *flags)
 {
-    struct tune_launched launched = flags->ranks == 1 ? (struct tune_launched){0, 0} : tune_ranks_launched();
-    struct tune_comm *c = launched.size > 0 ? tune_comm_open_mpi(flags->timeout_s) : tune_comm_open_self();
+    struct tune_launched launched = flags->ranks == 1 ? (struct tune_launched){0} : tune_ranks_launched();
+    struct tune_comm *c = open_ranks(flags, &launched);
     if (!c)
         return NULL;
     if (check(c, flags, launched.size) < 0 || agree(c, flags) < 0) {

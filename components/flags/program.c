@@ -42,7 +42,7 @@ static const struct tune_flags *options_of;
 static volatile int stop_signal, starting;
 static bool in_job; /* --requeue, in a job of Slurm */
 static struct tune_failure failure;
-static struct tune_launched launched; /* by mpirun or srun */
+static struct tune_launched launched; /* by mpirun, srun or torchrun */
 
 /* Flush stdout, or fail: with a full disk, `> help.txt` must not succeed. */
 static void end_well(void)

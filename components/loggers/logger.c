@@ -202,7 +202,7 @@ void tune_logger_free(struct tune_logger *log)
     free(log);
 }
 
-/* What the ranks did last, as rank 0 saw it. */
+/* The last collectives, as rank 0 saw them. */
 static int put_collectives(struct tune_logger *log)
 {
     struct tune_collective_record records[64];

@@ -22,15 +22,28 @@ static int number(const char *name)
 
 struct tune_launched tune_ranks_launched(void)
 {
-    /* Open MPI's mpirun, MPICH's, srun. A job of one task has no ranks. */
-    static const char *const names[][2] = {
-        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, {"PMI_SIZE", "PMI_RANK"}, {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int size = number(names[i][0]), rank = number(names[i][1]);
-        if (size > (i == 2) && rank >= 0)
-            return (struct tune_launched){rank, size};
+    static const struct {
+        const char *size, *rank, *also;
+        enum tune_launcher by;
+    } known[] = {
+        {"WORLD_SIZE", "RANK", "TORCHELASTIC_RUN_ID", TUNE_BY_ADDRESS}, /* torchrun */
+        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", NULL, TUNE_BY_MPI},
+        {"PMI_SIZE", "PMI_RANK", NULL, TUNE_BY_MPI}, /* MPICH's launcher, and srun --mpi=pmi2 */
+        {"WORLD_SIZE", "RANK", NULL, TUNE_BY_ADDRESS},
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "PMIX_RANK", TUNE_BY_MPI}, /* srun --mpi=pmix */
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", NULL, TUNE_BY_SLURM},
+    };
+    struct tune_launched one = {0};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        int size = number(known[i].size), rank = number(known[i].rank);
+        if (rank < 0 || rank >= size || (known[i].also && !getenv(known[i].also)))
+            continue;
+        if (size > 1)
+            return (struct tune_launched){rank, size, known[i].by};
+        if (size == 1 && (i == 1 || i == 2)) /* a job of one task has no ranks */
+            one = (struct tune_launched){0, 1, TUNE_BY_MPI};
     }
-    return (struct tune_launched){0, 0};
+    return one;
 }
 
 /* Settings of Open MPI, unless the user has others. */

@@ -9,7 +9,7 @@ if sanitized; then
     finish
 fi
 # Indented lines of a page that begin with a command; a line that ends in \ goes on in the next; comments are cut.
-commands() { sed -n 's/^    //p' "$@" | sed -e ':a' -e '/\\$/{' -e N -e 's/\\\n *//' -e ba -e '}' | grep -E '^(build/|make|cp |cc |\./|tools/[a-z]|[A-Z_]+=)' | sed 's/  *#.*//'; }
+commands() { sed -n 's/^    //p' "$@" | sed -e ':a' -e '/\\$/{' -e N -e 's/\\\n *//' -e ba -e '}' | grep -E '^(build/|make|cp |cc |\./|tools/[a-z]|[A-Z_]+=|mpirun |srun |torchrun |export )' | sed 's/  *#.*//'; }
 commands README.md docs/*.md >"$tmp/commands"
 is "the pages have commands" test "$(wc -l <"$tmp/commands")" -ge 15
 
@@ -46,6 +46,11 @@ while IFS= read -r command; do
     "build/studio "*)
         if [ -x build/studio ]; then is "$command" sh -c "$command"; else skip "$command" "no studio"; fi
         ;;
+    "mpirun "*) by tests/recipes/test_ranks.sh 'mpirun -q --bind-to none -n 2 "$full"' ;;
+    "srun --mpi=pmix "*) by tests/slurm/slurm_ranks.sh 'srun --mpi=pmix -n 2 -N 1 "$full"' ;;
+    "torchrun "*) by tests/recipes/test_meeting.sh '--nproc-per-node 2 --no-python "$full"' ;;
+    "export MASTER_ADDR"* | RANK=[01]*) by tests/recipes/test_meeting.sh 'WORLD_SIZE=$n RANK=$r "$full"' ;;
+    "MASTER_ADDR="* | "srun build/"*) by tests/slurm/slurm_ranks.sh 'MASTER_ADDR=\$(scontrol show hostnames' ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "make cuda" | "make CUDA=0") by tests/devices/test_without_cuda.sh "without CUDA=0 cuda" ;;
     "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;
