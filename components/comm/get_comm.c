@@ -10,19 +10,38 @@
 #include "core/print.h"
 #include "core/try.h"
 #include "flags/flags.h"
-#include "machine/host.h"
+#include "machine/cpus.h"
 #include "machine/ranks.h"
 
-/* Ranks of one host share its cores. */
-static void share_cores(struct tune_flags *flags, const struct tune_comm *c)
+/* 1 if the ranks of our host may use the same processors: then the launcher has not bound them. -1 with an error. */
+static int unbound(struct tune_comm *c)
 {
-    struct tune_host host;
-    int place, here = tune_comm_local(c, &place);
+    struct tune_cpus_allowed mine;
+    bool known = tune_cpus_allowed(&mine);
+    struct tune_cpus_allowed *all = tune_comm_gather(c, "processors", &mine, sizeof mine);
+    if (!all)
+        return -1;
+    for (int r = 0; r < tune_comm_size(c); r++)
+        known = known && (strcmp(tune_comm_host(c, r), tune_comm_host(c, tune_comm_rank(c))) || !memcmp(&all[r], &mine, sizeof mine));
+    free(all);
+    return known;
+}
+
+/* Ranks of one host share its cores: each gets its own. The user's number of threads is left alone. */
+static int share_cores(struct tune_flags *flags, struct tune_comm *c)
+{
+    int place, here = tune_comm_local(c, &place), same = tune_comm_size(c) > 1 ? unbound(c) : 0, cores = 0;
     const char *own = getenv("OMP_NUM_THREADS");
+    if (same < 0)
+        return -1;
     if (here == 1 || flags->threads > 0 || (own && *own))
-        return;
-    tune_host_read(&host);
-    flags->threads = host.cpus > here ? host.cpus / here : 1;
+        return 0;
+    int usable = tune_cpus_cores("");
+    if (same)
+        TRY(cores = tune_cpus_bind(place, here));
+    flags->threads = !same ? usable : usable > here ? usable / here : 1;
+    flags->bound_cores = cores;
+    return 0;
 }
 
 static int agree(struct tune_comm *c, const struct tune_flags *flags)
@@ -93,11 +112,10 @@ struct tune_comm *tune_get_comm(struct tune_flags *flags)
     struct tune_comm *c = open_ranks(flags, &launched);
     if (!c)
         return NULL;
-    if (check(c, flags, launched.size) < 0 || agree(c, flags) < 0) {
+    if (check(c, flags, launched.size) < 0 || agree(c, flags) < 0 || share_cores(flags, c) < 0) {
         tune_comm_close(c);
         return NULL;
     }
-    share_cores(flags, c);
     flags->comm = c;
     flags->close_comm = tune_comm_close;
     flags->comm_speaks = tune_comm_speaks;

@@ -152,6 +152,7 @@ struct tune_flags {
     struct tune_comm *comm;
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
+    int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */
     struct tune_failure *failure; /* what to do if the program fails (core/failure.h) */
     /* 1 from tune_get_dataset until tune_get_logger makes the run folder, or until the first
      * tune_loader_more. Then there is nothing to save, and the handler ends the program at once. */

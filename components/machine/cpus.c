@@ -2,11 +2,14 @@
 #include "machine/cpus.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "machine/cgroup.h"
@@ -122,4 +125,52 @@ int tune_cpus_cores(const char *root)
     bool bound = omp_get_num_procs && omp_get_num_procs() != count;
     int all = tune_cpus_group(root, cpus, count, cores);
     return !bound && all < usable ? all : usable;
+}
+
+bool tune_cpus_allowed(struct tune_cpus_allowed *allowed)
+{
+    cpu_set_t set;
+    _Static_assert(sizeof allowed->bits >= sizeof set, "a set of processors");
+    memset(allowed, 0, sizeof *allowed);
+    if (sched_getaffinity(getpid(), sizeof set, &set) != 0)
+        return false;
+    memcpy(allowed->bits, &set, sizeof set);
+    return true;
+}
+
+/* The threads of this process; the first is the main one. */
+static int bind_threads(const cpu_set_t *set)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int status = tasks || sched_setaffinity(0, sizeof *set, set) == 0 ? 0 : errno;
+    for (struct dirent *e; tasks && status == 0 && (e = readdir(tasks));)
+        if (isdigit((unsigned char)*e->d_name) && sched_setaffinity(atoi(e->d_name), sizeof *set, set) < 0 && errno != ESRCH)
+            status = errno;
+    if (tasks)
+        closedir(tasks);
+    return status ? tune_error_cannot("cannot bind threads to cores: %s", strerror(status)) : 0;
+}
+
+int tune_cpus_bind(int place, int parts)
+{
+    static const char *const theirs[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    cpu_set_t set, own;
+    int cpus[CPU_SETSIZE], cores[CPU_SETSIZE], count = 0;
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+        if (getenv(theirs[i]))
+            return 0;
+    if (sched_getaffinity(getpid(), sizeof set, &set) != 0)
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set))
+            cpus[count++] = i;
+    int all = tune_cpus_group("", cpus, count, cores), first = all / parts * place + all % parts * place / parts;
+    int end = all / parts * (place + 1) + all % parts * (place + 1) / parts;
+    if (all < parts)
+        return 0;
+    CPU_ZERO(&own);
+    for (int i = 0; i < count; i++)
+        if (cores[i] >= first && cores[i] < end)
+            CPU_SET(cpus[i], &own);
+    return bind_threads(&own) < 0 ? -1 : end - first;
 }

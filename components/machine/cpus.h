@@ -2,6 +2,8 @@
 #ifndef TUNE_CORE_CPUS_H
 #define TUNE_CORE_CPUS_H
 
+#include <stdbool.h>
+
 /* tune_cpus_usable - number of processors this process may use: the smaller of its affinity and its
  * control groups' quota (rounded; machine/cgroup.h), at least 1. */
 int tune_cpus_usable(void);
@@ -22,5 +24,16 @@ int tune_cpus_threads(int request);
  * Source: <root>/sys/devices/system/cpu; root is "" except in tests. An unknown processor is a core
  * of its own. */
 int tune_cpus_group(const char *root, int *cpus, int count, int *cores);
+
+/* tune_cpus_bind - bind all threads of this process, and those that it will make, to its part of
+ * the cores that it may use: the place-th of parts. Parts share no core, and differ by one at most.
+ * Returns the cores of this part. 0: there are fewer cores than parts, or OpenMP's variables bind
+ * threads already; then nothing has changed. -1 with an error.
+ * tune_cpus_allowed - the processors that this process may use, for comparison. False: not known. */
+struct tune_cpus_allowed {
+    unsigned char bits[128];
+};
+int tune_cpus_bind(int place, int parts);
+bool tune_cpus_allowed(struct tune_cpus_allowed *allowed);
 
 #endif

@@ -63,6 +63,30 @@ is "one run folder, written by rank 0 alone" eval '[ "$(ls -d runs 2>/dev/null |
 is "the header says how many there are" grep -q '^# ranks  *3 processes, 3 of them on ' third.out
 is "a file gets no progress bars" eval '! grep -q "\[###" third.out && grep -q "^step  *1/" third.out'
 
+# ---- cores ----
+# allowed FOLDER N - the processors that each of N ranks may use, a line each, while they run; without --threads.
+allowed() {
+    who=$1 n=$2
+    shift 2
+    "$@" "$full" ${rows% --threads 1} --max-steps 10000000 --eval-every 0 --output "$who" >"$who.out" 2>&1 &
+    run=$!
+    await $run grep -q '^step' "$who.out"
+    for pid in $(pgrep -f "finetune_full.*--output $who"); do
+        tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -q '^OMPI_COMM_WORLD_RANK=' && sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$pid/status"
+    done | sort >"$who.cpus"
+    kill -TERM $run
+    wait $run
+    [ "$(wc -l <"$who.cpus")" = $n ] || { cat "$who.cpus"; tail -n 3 "$who.out"; return 1; }
+}
+if [ "$(nproc)" -ge 2 ]; then
+    by_ranks() { "$@" --ranks 2; }
+    is "each of two ranks is bound to cores of its own" eval 'allowed bound 2 by_ranks && [ "$(uniq bound.cpus | wc -l)" = 2 ] && grep -q "^# ranks .*bound to [0-9]* core" bound.out'
+    is "three ranks on two cores are not bound" eval 'by_three() { taskset -c 0,1 "$@" --ranks 3; }; allowed three 3 by_three && [ "$(uniq three.cpus)" = 0-1 ] && ! grep -q "^# ranks .*bound" three.out'
+    is "binding by mpirun is kept" eval 'OMPI_MCA_hwloc_base_binding_policy=core && export OMPI_MCA_hwloc_base_binding_policy && allowed theirs 2 by_ranks; code=$?; unset OMPI_MCA_hwloc_base_binding_policy; [ $code = 0 ] && [ "$(uniq theirs.cpus | wc -l)" = 2 ] && ! grep -q "^# ranks .*bound" theirs.out'
+else
+    skip "each rank is bound to cores of its own" "one core"
+fi
+
 # ---- going on ----
 half() { "$full" $rows --epochs 2 --accumulate "$2" --ranks "$1" --stop-at-step 3 --output "$3" >"$3.out" 2>&1 || { tail -n 5 "$3.out"; return 1; }; }
 is "stop at step 3 of a run on two ranks" half 2 2 part
