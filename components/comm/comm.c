@@ -33,6 +33,7 @@ struct queued {
     char name[WHAT];
     int64_t step;
     bool patient; /* tune_comm_await's */
+    bool apart;   /* tune_comm_start's */
 };
 
 struct peer {
@@ -58,6 +59,7 @@ struct tune_comm {
     struct tune_error error;
     struct tune_collective_record records[RECORDS];
     uint64_t bytes;
+    double took_s, blocked_s; /* of collectives of tune_comm_start */
     pthread_t thread;
 };
 
@@ -329,6 +331,7 @@ static void run(struct tune_comm *c, int64_t number)
         record->bytes = sent_bytes(c, &q->what);
         record->over = true;
         c->bytes += record->bytes;
+        c->took_s += q->apart ? record->waited_s + record->moved_s : 0;
         c->finished = number;
     }
     pthread_cond_broadcast(&c->over);
@@ -359,7 +362,7 @@ static int give_error(struct tune_comm *c)
     return -1;
 }
 
-static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool patient)
+static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool patient, bool apart)
 {
     TRY(check_collective(c, what));
     pthread_mutex_lock(&c->lock);
@@ -372,7 +375,7 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
     }
     int64_t number = ++c->started;
     struct queued *q = &c->queue[number % QUEUE];
-    *q = (struct queued){.what = *what, .step = c->step, .patient = patient};
+    *q = (struct queued){.what = *what, .step = c->step, .patient = patient, .apart = apart};
     snprintf(q->name, sizeof q->name, "%s", what->what);
     if (!c->threaded) /* one rank: nothing to wait for */
         run(c, number);
@@ -384,29 +387,36 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
 
 int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
 {
-    return start(c, what, false);
+    return start(c, what, false, true);
 }
 
-int tune_comm_wait(struct tune_comm *c, int64_t number)
+static int finish(struct tune_comm *c, int64_t number, bool apart)
 {
+    double began = tune_clock_s();
     pthread_mutex_lock(&c->lock);
     while (!c->failed && c->finished < number)
         pthread_cond_wait(&c->over, &c->lock);
     int status = c->finished < number ? give_error(c) : 0;
+    c->blocked_s += apart ? tune_clock_s() - began : 0;
     pthread_mutex_unlock(&c->lock);
     return status;
 }
 
+int tune_comm_wait(struct tune_comm *c, int64_t number)
+{
+    return finish(c, number, true);
+}
+
 int tune_comm_do(struct tune_comm *c, const struct tune_collective *what)
 {
-    int64_t number = tune_comm_start(c, what);
-    return number < 0 ? -1 : tune_comm_wait(c, number);
+    int64_t number = start(c, what, false, false);
+    return number < 0 ? -1 : finish(c, number, false);
 }
 
 int tune_comm_await(struct tune_comm *c, const char *what)
 {
-    int64_t number = start(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = what}, true);
-    return number < 0 ? -1 : tune_comm_wait(c, number);
+    int64_t number = start(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = what}, true, false);
+    return number < 0 ? -1 : finish(c, number, false);
 }
 
 void *tune_comm_gather(struct tune_comm *c, const char *what, const void *mine, size_t bytes)
@@ -511,6 +521,14 @@ uint64_t tune_comm_bytes(struct tune_comm *c)
     uint64_t bytes = c->bytes;
     pthread_mutex_unlock(&c->lock);
     return bytes;
+}
+
+void tune_comm_overlap(struct tune_comm *c, double *took_s, double *waited_s)
+{
+    pthread_mutex_lock(&c->lock);
+    *took_s = c->took_s;
+    *waited_s = c->blocked_s;
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- open and close ---- */

@@ -141,11 +141,14 @@ struct tune_collective_record {
 /* tune_comm_history - the last collectives, at most `most` and at most 64, the newest last, into
  * records. Returns their number.
  * tune_comm_bytes - bytes that this rank has sent in collectives.
+ * tune_comm_overlap - of those that tune_comm_start began: how long they took, from when they could
+ * begin, and how long tune_comm_wait waited for them. The rest ran beside the caller's work.
  * tune_comm_held_bytes - memory that a comm takes for its first reduce_scatter of count elements; c
  * may be NULL.
  * tune_collective_name - "reduce_scatter" and so on. */
 int tune_comm_history(struct tune_comm *c, struct tune_collective_record *records, int most);
 uint64_t tune_comm_bytes(struct tune_comm *c);
+void tune_comm_overlap(struct tune_comm *c, double *took_s, double *waited_s);
 size_t tune_comm_held_bytes(const struct tune_comm *c, size_t count);
 const char *tune_collective_name(enum tune_collective_kind kind);
 

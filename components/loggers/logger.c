@@ -637,6 +637,19 @@ static int print_table(struct tune_logger *log, char *table)
     return 0;
 }
 
+/* How much of the ranks' exchanges ran beside the step. */
+static int print_overlap(struct tune_logger *log)
+{
+    double took_s = 0, waited_s = 0;
+    if (!log->options.comm || tune_comm_size(log->options.comm) == 1)
+        return 0;
+    tune_comm_overlap(log->options.comm, &took_s, &waited_s);
+    if (!(took_s > 0))
+        return 0;
+    return tune_line_print(&log->line, "# %-12s gradients moved for %.3f s so far; steps waited for %.3f s of it, and %.0f %% ran beside backward",
+                           "ranks", took_s, waited_s, waited_s < took_s ? 100 * (1 - waited_s / took_s) : 0);
+}
+
 int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
 {
     struct tune_profiler *prof = log->profiler;
@@ -660,5 +673,6 @@ int tune_logger_profile(struct tune_logger *log, const struct tune_progress *at)
     free(table);
     if (status < 0 || none)
         return status;
+    TRY(print_overlap(log));
     return tune_line_print(&log->line, "# %-12s %s/profile.txt, profile.json, profile.trace.json", "profile", log->run.folder);
 }

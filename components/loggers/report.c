@@ -7,6 +7,7 @@
 
 #include "files/cjson.h"
 #include "machine/memory.h"
+#include "comm/comm.h"
 #include "core/print.h"
 #include "core/try.h"
 #include "devices/device.h"
@@ -210,6 +211,9 @@ static int write_report(struct tune_logger *log, const struct tune_progress *at,
     for (int i = 0; p && p[i].name && good; i++)
         if (!isnan(log->values[i]))
             good = tune_cjson_put_number(report, p[i].name, log->values[i]);
+    if (log->options.comm && tune_comm_size(log->options.comm) > 1)
+        good = good && tune_cjson_put_whole(report, "ranks", tune_comm_size(log->options.comm)) &&
+               tune_cjson_put_whole(report, "rank_sent_bytes", (int64_t)tune_comm_bytes(log->options.comm));
     good = good && put_evaluations(log, at, report) && tune_cjson_put_text(report, "status", status);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         good = good && copy(report, same[i], log->run.now, same[i], NULL);

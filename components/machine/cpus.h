@@ -29,7 +29,7 @@ int tune_cpus_group(const char *root, int *cpus, int count, int *cores);
  * the cores that it may use: the place-th of parts. Parts share no core, and differ by one at most.
  * Returns the cores of this part. 0: there are fewer cores than parts, or OpenMP's variables bind
  * threads already; then nothing has changed. -1 with an error.
- * tune_cpus_allowed - the processors that this process may use, for comparison. False: not known. */
+ * tune_cpus_allowed - the processors that this process may use, to compare. False: not known. */
 struct tune_cpus_allowed {
     unsigned char bits[128];
 };

@@ -63,6 +63,22 @@ is "one run folder, written by rank 0 alone" eval '[ "$(ls -d runs 2>/dev/null |
 is "the header says how many there are" grep -q '^# ranks  *3 processes, 3 of them on ' third.out
 is "a file gets no progress bars" eval '! grep -q "\[###" third.out && grep -q "^step  *1/" third.out'
 
+# ---- bytes ----
+# sent N STEPS - bytes that rank 0 of N sent in that many steps.
+sent() {
+    "$full" $rows --eval-every 0 --ranks "$1" --max-steps "$2" --output sent --overwrite >sent.out 2>&1 || { tail -n 5 sent.out >&2; return 1; }
+    figure sent rank_sent_bytes
+}
+# counted N - ten steps send 2 (N - 1) / N times the float32 gradients, within 1 %.
+counted() {
+    few=$(sent "$1" 4) && many=$(sent "$1" 14) || return 1
+    weights=$(($(wc -c <sent/checkpoint-final/model.safetensors) - 8 - $(od -An -t u8 -N 8 sent/checkpoint-final/model.safetensors)))
+    echo "rank 0 of $1 sent $(((many - few) / 10)) bytes a step; the weights have $weights"
+    awk -v sent=$((many - few)) -v w="$weights" -v n="$1" 'BEGIN { d = sent / 10 / (2 * (n - 1) / n * w) - 1; exit !(d * d < 1e-4) }'
+}
+for n in 2 3; do is "$n ranks send the bytes of the arithmetic" counted $n; done
+is "--profile says how much of them ran beside backward" eval '"$full" $rows --ranks 2 --max-steps 6 --profile 3 --output profile >profile.out 2>&1 && grep -q "^#   ranks  *[0-9.]* " profile.out && grep -q "^# ranks  *gradients moved for [0-9.]* s so far; steps waited for [0-9.]* s of it, and [0-9]* % ran beside backward" profile.out || { cat profile.out; false; }'
+
 # ---- cores ----
 # allowed FOLDER N - the processors that each of N ranks may use, a line each, while they run; without --threads.
 allowed() {
