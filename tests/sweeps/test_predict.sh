@@ -1,5 +1,6 @@
 #!/bin/sh
-# test_predict.sh - build/samples predict: intervals, points, what it refuses to speak of, and large spaces.
+# test_predict.sh - what a model says of a space: build/samples predict, with intervals, points, what it refuses to speak of, and
+# large spaces; the shares of effect.
 . tests/tap.sh
 cd "$tmp" || exit 1
 LC_ALL=C.UTF-8
@@ -76,6 +77,20 @@ printf 'lr,model,batch\n0.2,small\n' >bad.csv
 refused "... a short row" 2 "bad.csv:2: the row has 2 fields, but the heading has 3" ask --property speed --points bad.csv
 printf 'lr,model,batch\n,small,2\n' >bad.csv
 refused "... an empty cell" 2 "bad.csv:2: lr is empty" ask --property speed --points bad.csv
+
+# ---- the share of each dimension ----
+# Of the variance of the logarithm over batch 1 to 16: batch 0.674, model 0.300, lr 0.026.
+is "effect: the share of each dimension is within 0.03 of the true one, in a narrow interval" eval '"$samples" effect s.yaml $own --property speed --columns dimension,total,total_low,total_high,first_order --output-format csv 2>notes | sed 1d | sort -u >got && awk -F, "
+    { true = \$1 == \"batch\" ? 0.674 : \$1 == \"model\" ? 0.3 : 0.026; d = \$2 - true; d = d < 0 ? -d : d; n++
+      good += d < 0.03 && \$3 <= \$2 && \$2 <= \$4 && \$4 - \$3 < 0.15 && \$5 < \$2 + 0.03 }
+    END { exit !(n == 3 && good == 3) }" got || { cat got; false; }'
+is "... a line lists them, the highest first" eval '"$samples" effect s.yaml $own --property speed >shown && tr -d "\n#" <shown | tr -s " " | grep -qE "share of the variance of the logarithm of speed that each dimension explains with the others, and alone: batch 6[0-9] % \([0-9]+ to [0-9]+\), alone .*; model [23][0-9] %.*; lr [0-9] %" || { cat shown; false; }'
+awk 'BEGIN { print "batch,lr,model,gpus,speed"; for (i = 0; i < 12; i++) { lr = 0.1 + i * 0.4 / 11; b = 2 ^ (i * 7 % 5); m = i * 5 % 3 > 0
+    printf "%d,%.4f,%s,1,%.4f\n", b, lr, m ? "large" : "small", 100 * b ^ 0.7 * exp(-8 * (lr - 0.3) ^ 2) * (m ? 0.4 : 1) } }' >sampled.csv
+sed 's/values: \[0.1.*0.5\]/domainRange: [0.1, 0.6], variableType: CONTINUOUS_VARIABLE_TYPE/' s.yaml >sampled.yaml
+"$samples" import csv sampled.csv --experiment work --experiments work.json --inputs batch,lr,model,gpus --store sampled >notes 2>&1 || cat notes
+is "... of dimensions without a single pair, too, and nothing is called unbalanced" eval '"$samples" effect sampled.yaml --experiments work.json --store sampled --include matching --property speed --columns dimension,from,pairs,total --output-format csv 2>notes >got && grep -q "^batch,,0," got && grep -q "^model,,0," got && awk -F, "NR > 1 && !(\$4 > 0) { exit 1 }" got && ! grep -qE "unbalanced|unknown" notes || { cat got notes; false; }'
+is "... few entities have none, and it says so" eval 'head -n 4 sampled.csv >few.csv && "$samples" import csv few.csv --experiment work --experiments work.json --inputs batch,lr,model,gpus --store few >notes && ! "$samples" effect sampled.yaml --experiments work.json --store few --include matching --property speed >got 2>notes && grep -q "no two entities" notes || { cat got notes; false; }'
 
 # ---- invalid entities, and large spaces ----
 # The entities of batch 16 as the store's own rows without a valid result, beside the others.

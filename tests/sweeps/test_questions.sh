@@ -130,7 +130,7 @@ by_hand() {
 }
 is "effect: pairs that differ in nothing else, by a paired t test" by_hand
 is "... one pair says nothing of chance; each dimension that varies" eval 'build/samples effect $pairs --property speed --columns dimension,from,to,ratio,p,differs --output-format csv >got && grep -qx "kind,x,y,2.0,," got && [ $(grep -c "^a," got) = 3 ]'
-is "... values that have no ratio are left out, and counted" eval 'build/samples effect $pairs --x b --property loss --output-format csv >got 2>said && grep -q "1 pair is left out" said && grep -qx "b,1,2,loss,2.0,2.0,2.0,2,0.0,yes" got'
+is "... values that have no ratio are left out, and counted" eval 'build/samples effect $pairs --x b --property loss --columns dimension,from,to,property,ratio,lowest,highest,pairs,p,differs --output-format csv >got 2>said && grep -q "1 pair is left out" said && grep -qx "b,1,2,loss,2.0,2.0,2.0,2,0.0,yes" got'
 refused "... of a dimension that is none" 2 "there is no dimension c" build/samples effect $pairs --x c --property speed
 refused "... of one value" 1 "b has only one value in these results" build/samples effect $pairs --x b --property speed --where "b == 1"
 refused "... without pairs" 1 "no two entities with a valid result differ in one dimension alone" build/samples effect $pairs --property speed --where "a == 1 and b == 1 and kind == \"x\" or a == 2 and b == 2"

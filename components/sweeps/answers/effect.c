@@ -1,10 +1,13 @@
 /* effect.c - the effect of a dimension, all else equal. Two entities are a pair if they differ only
- * in this dimension. The ratios of all pairs give the size of the effect and its significance. */
+ * in this dimension. The ratios of all pairs give the size of the effect and its significance. A
+ * model of the results gives the share of the variance that each dimension explains. It needs no
+ * pairs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sweeps/answers/entity_figures.h"
+#include "sweeps/answers/shares.h"
 
 enum { MOST_VALUES = 1000 };
 
@@ -14,6 +17,7 @@ struct effect {
     struct point **order;  /* [p.count] sorted: points that differ only in the dimension are
                             * adjacent */
     double *ratios;        /* [p.count] ratios of the current value */
+    struct tune_indices **shares; /* [property_count][reference_count] each [space->count]; NULL: unknown */
 };
 
 /* Compare two points by everything except the dimension. */
@@ -75,6 +79,46 @@ static double probability(const double *ratios, int count, double *middle)
     return count < 2 ? NAN : error > 0 ? tune_student_tail(mean / error, count - 1) : mean == 0 ? 1 : 0;
 }
 
+/* The shares of the dimension; NULL: unknown. */
+static const struct tune_indices *shares_of(const struct effect *e, int property, int binding)
+{
+    const struct tune_indices *all = e->shares[property * e->p.s->space->reference_count + binding];
+    return all && !isnan(all[e->dimension].total.value) ? &all[e->dimension] : NULL;
+}
+
+static int end_row(struct effect *e, int property, int binding)
+{
+    struct tune_answer_table *a = e->p.s->a;
+    const struct tune_indices *shares = shares_of(e, property, binding);
+    const struct tune_share *both[] = {shares ? &shares->total : NULL, shares ? &shares->first : NULL};
+    for (int i = 0; i < 2; i++) {
+        tune_answer_figure(a, both[i] ? both[i]->value : NAN, false);
+        tune_answer_figure(a, both[i] ? both[i]->low : NAN, false);
+        tune_answer_figure(a, both[i] ? both[i]->high : NAN, false);
+    }
+    return tune_answer_end_row(a);
+}
+
+/* Add a row for a dimension without pairs, if the model tells its shares. */
+static int add_shares(struct effect *e, int property, int binding)
+{
+    struct tune_subject *s = e->p.s;
+    if (!shares_of(e, property, binding))
+        return 0;
+    tune_answer_text(s->a, s->space->names[e->dimension]);
+    tune_answer_text(s->a, NULL);
+    tune_answer_text(s->a, NULL);
+    tune_answer_text(s->a, e->p.properties[property]);
+    if (s->space->reference_count > 1)
+        tune_answer_text(s->a, s->bindings[binding].identifier);
+    for (int i = 0; i < 3; i++)
+        tune_answer_figure(s->a, NAN, false);
+    tune_answer_whole(s->a, 0);
+    tune_answer_figure(s->a, NAN, false);
+    tune_answer_text(s->a, NULL);
+    return end_row(e, property, binding);
+}
+
 /* Add a row for value `to`, if it has pairs. Returns their number, or -1. */
 static int add_value(struct effect *e, int property, int binding, int from, int to, int *left)
 {
@@ -99,7 +143,7 @@ static int add_value(struct effect *e, int property, int binding, int from, int 
     tune_answer_whole(s->a, count);
     tune_answer_figure(s->a, p, false);
     tune_answer_text(s->a, isnan(p) ? NULL : p < 0.05 ? "yes" : "no");
-    TRY(tune_answer_end_row(s->a));
+    TRY(end_row(e, property, binding));
     return count;
 }
 
@@ -117,12 +161,14 @@ static int64_t add_values(struct effect *e, int property, int binding, int *left
     return pairs;
 }
 
-/* Add a note if the dimension has few pairs, because the result is then weak. */
-static void report_pairs(struct effect *e, int64_t pairs)
+/* Add a note if the dimension has few pairs and no shares, because the result is then weak. */
+static void report_pairs(struct effect *e, int64_t pairs, bool shared)
 {
     struct tune_subject *s = e->p.s;
     const char *name = s->space->names[e->dimension];
     int64_t complete = e->p.count - e->p.count / e->p.levels[e->dimension].count;
+    if (shared)
+        return;
     if (pairs == 0)
         tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "the effect of %s is unknown: no two entities "
                                                       "with a result differ in this dimension alone; "
@@ -138,6 +184,7 @@ static int add_dimension(struct effect *e, int dimension, int *left)
 {
     struct tune_subject *s = e->p.s;
     int64_t pairs = 0;
+    bool shared = true;
     if (e->p.levels[dimension].count > MOST_VALUES) {
         tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "%s has more than %d values and is left out", s->space->names[dimension], MOST_VALUES);
         return 0;
@@ -149,8 +196,10 @@ static int add_dimension(struct effect *e, int dimension, int *left)
             int64_t more = add_values(e, property, binding, left);
             TRY(more);
             pairs += more;
+            shared = shared && (shares_of(e, property, binding) || !tune_subject_target(s, binding, e->p.properties[property]));
+            TRY(more == 0 ? add_shares(e, property, binding) : 0);
         }
-    report_pairs(e, pairs);
+    report_pairs(e, pairs, shared);
     return 0;
 }
 
@@ -158,6 +207,7 @@ static void add_columns(struct tune_subject *s)
 {
     static const char *const before[] = {"dimension", "from", "to", "property"};
     static const char *const after[] = {"ratio", "lowest", "highest", "pairs", "p", "differs"};
+    static const char *const shares[] = {"total", "total_low", "total_high", "first_order", "first_order_low", "first_order_high"};
     tune_answer_columns(s->a, before, 4);
     if (s->space->reference_count > 1)
         tune_answer_column(s->a, "experiment");
@@ -165,6 +215,12 @@ static void add_columns(struct tune_subject *s)
         struct tune_answer_column *c = tune_answer_column(s->a, after[i]);
         c->measured = i < 4;
         c->digits = i == 4 ? 2 : 4;
+    }
+    for (int i = 0; i < 6; i++) {
+        struct tune_answer_column *c = tune_answer_column(s->a, shares[i]);
+        c->measured = true;
+        c->hidden = i % 3 > 0;
+        c->digits = 2;
     }
 }
 
@@ -179,6 +235,9 @@ static int add_all(struct effect *e, int dimension)
     if (dimension >= 0 && e->p.levels[dimension].count < 2)
         return tune_error_set("%s has only one value in these results, so there is nothing to "
                               "compare", s->space->names[dimension]);
+    TAKE(e->shares, s->a, e->p.property_count * s->space->reference_count);
+    for (int i = 0; i < e->p.property_count; i++)
+        TRY(tune_shares_find(s, e->p.properties[i], e->shares + (size_t)i * (size_t)s->space->reference_count));
     add_columns(s);
     for (int i = 0; i < e->p.varying_count; i++)
         if (dimension < 0 || e->p.varying[i] == dimension)

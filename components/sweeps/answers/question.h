@@ -74,7 +74,7 @@ struct tune_question {
  * tune_ask_best - find the entities with the best figure, their margin, and whether it is
  * significant. Two or three figures give the Pareto front.
  * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
- * differ only in it.
+ * differ only in it, and the share of the variance that it explains by a model of the results.
  * tune_ask_predict - what a model of one property says of each point: the mean, the 95 % interval of
  * a new measurement, and how far it is from measured points; or why nothing is known there.
  * tune_ask_compare - compare two sides, entity by entity. A side is a configuration

@@ -9,23 +9,12 @@
 #include "core/statistics.h"
 #include "core/try.h"
 #include "sweeps/surrogate/blas.h"
-#include "sweeps/surrogate/likelihood.h"
 #include "sweeps/surrogate/minimize.h"
+#include "sweeps/surrogate/surrogate_parts.h"
 
 enum { STARTS = 16, STEPS = 100, FIT_ROWS = 300, MOST_ROWS = 2000, BLOCK = 256 };
 
 static const double normal_95 = 1.959963984540054; /* half of the 95 % interval, in deviations */
-
-struct tune_surrogate {
-    struct tune_surrogate_options o;
-    int rows;                 /* in predictions */
-    int *categories;          /* [dimensions] */
-    double *x, *y;            /* [rows][dimensions], [rows] standardised */
-    double mean, deviation;   /* of the targets before that */
-    double *parameters;       /* [2 + dimensions] */
-    double likelihood, scale;
-    struct tune_likelihood model; /* with the factor and the weights of all rows */
-};
 
 static int no_memory(void)
 {
