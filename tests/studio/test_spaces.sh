@@ -133,7 +133,7 @@ E2S
         for option in $(sed -n 's/^    {"\([a-z-]*\)", TUNE_[A-Z0-9_]*[,(].*/\1/p' "$here/tools/samples.c"); do
             case $option in store | output-* | width | svg | log | color | print-command) continue ;; esac
             value=1
-            case $option in all-properties | with-programs | yes) value=true ;; include) value=matching ;; aggregate) value=mean ;; esac
+            case $option in all-properties | predicted | with-programs | yes) value=true ;; include) value=matching ;; aggregate) value=mean ;; esac
             "$samples" $question --$option=$value --output-format csv >/dev/null 2>"$tmp/e"
             takes=yes
             ! grep -q "$question takes no --$option" "$tmp/e" || takes=no

@@ -78,13 +78,25 @@ refused "... a short row" 2 "bad.csv:2: the row has 2 fields, but the heading ha
 printf 'lr,model,batch\n,small,2\n' >bad.csv
 refused "... an empty cell" 2 "bad.csv:2: lr is empty" ask --property speed --points bad.csv
 
+# ---- what is worth measuring ----
+is "best --predicted: unmeasured entities, the highest expected gain first" eval '"$samples" best s.yaml $own --maximize speed --predicted --count 3 --columns rank,expected_gain,predicted,low,high,batch,lr,model --output-format csv 2>notes >got && ask --property speed --columns batch,lr,model,predicted,results --output-format csv 2>notes >all && awk -F, "
+    NR == FNR { if (FNR > 1) { sure[\$1 FS \$2 FS \$3] = \$4; seen[\$1 FS \$2 FS \$3] = \$5 }; next }
+    FNR > 1 { k = \$6 FS \$7 FS \$8; n++; good += seen[k] == \"\" && sure[k] == \$3 && \$4 < \$3 && \$3 < \$5 && (n == 1 || \$2 <= before); before = \$2 }
+    END { exit !(n == 3 && good == 3) }" all got || { cat got; false; }'
+grep -v -e '^16,0.3,small' -e '^16,0.2,small' -e '^16,0.4,small' rows.csv >open.csv # the best region is open
+is "... the best one, if it is not measured" eval '"$samples" import csv open.csv --experiment work --experiments work.json --inputs batch,lr,model,gpus --store open >notes 2>&1 && [ "$("$samples" best s.yaml --experiments work.json --store open --include matching --maximize speed --predicted --count 1 --columns batch,lr,model --output-format csv 2>notes | sed 1d)" = 16,0.3,small ]'
+is "... minimized, and by a condition" eval '[ "$("$samples" best s.yaml $own --minimize speed --predicted --count 1 --where "batch == 4 and lr > 0.1" --columns batch --output-format csv 2>notes | sed 1d)" = 4 ] && "$samples" best s.yaml $own --minimize speed --predicted 2>notes | tr -d "\n#" | grep -q "not measured yet; the best measured mean of speed is 2"'
+refused "... of two properties" 2 "best --predicted takes one property" "$samples" best s.yaml $own --maximize speed --minimize same --predicted
+refused "... of each value" 2 "best --predicted takes no --per" "$samples" best s.yaml $own --maximize speed --per batch --predicted
+refused "... where nothing is known" 1 "nothing is known of the entities that were not measured: batch 32 is outside" "$samples" best s.yaml $own --maximize speed --where 'batch == 32' --predicted
+
 # ---- the share of each dimension ----
 # Of the variance of the logarithm over batch 1 to 16: batch 0.674, model 0.300, lr 0.026.
 is "effect: the share of each dimension is within 0.03 of the true one, in a narrow interval" eval '"$samples" effect s.yaml $own --property speed --columns dimension,total,total_low,total_high,first_order --output-format csv 2>notes | sed 1d | sort -u >got && awk -F, "
     { true = \$1 == \"batch\" ? 0.674 : \$1 == \"model\" ? 0.3 : 0.026; d = \$2 - true; d = d < 0 ? -d : d; n++
       good += d < 0.03 && \$3 <= \$2 && \$2 <= \$4 && \$4 - \$3 < 0.15 && \$5 < \$2 + 0.03 }
     END { exit !(n == 3 && good == 3) }" got || { cat got; false; }'
-is "... a line lists them, the highest first" eval '"$samples" effect s.yaml $own --property speed >shown && tr -d "\n#" <shown | tr -s " " | grep -qE "share of the variance of the logarithm of speed that each dimension explains with the others, and alone: batch 6[0-9] % \([0-9]+ to [0-9]+\), alone .*; model [23][0-9] %.*; lr [0-9] %" || { cat shown; false; }'
+is "... a line lists them, the highest first" eval '"$samples" effect s.yaml $own --property speed >shown && tr -d "\n#" <shown | tr -s " " | grep -qE "share of the variance of the logarithm of speed by dimension, with others and alone: batch 6[0-9] % \([0-9]+ to [0-9]+\), alone .*; model [23][0-9] %.*; lr [0-9] %" || { cat shown; false; }'
 awk 'BEGIN { print "batch,lr,model,gpus,speed"; for (i = 0; i < 12; i++) { lr = 0.1 + i * 0.4 / 11; b = 2 ^ (i * 7 % 5); m = i * 5 % 3 > 0
     printf "%d,%.4f,%s,1,%.4f\n", b, lr, m ? "large" : "small", 100 * b ^ 0.7 * exp(-8 * (lr - 0.3) ^ 2) * (m ? 0.4 : 1) } }' >sampled.csv
 sed 's/values: \[0.1.*0.5\]/domainRange: [0.1, 0.6], variableType: CONTINUOUS_VARIABLE_TYPE/' s.yaml >sampled.yaml

@@ -17,7 +17,7 @@ struct samples_flags {
         *sort, *group_by, *derive, *maximize, *minimize, *experiment, *actuator, *inputs, *x,
         *series, *svg, *color, *labels, *regression, *per, *facet, *note, *undo, *table, *units,
         *entity, *points;
-    bool all_properties, logarithmic, print_command, with_programs, yes;
+    bool all_properties, predicted, logarithmic, print_command, with_programs, yes;
     int count, width, entities;
     int64_t limit;
 };

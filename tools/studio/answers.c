@@ -276,7 +276,9 @@ static int draw(struct studio *s, const struct studio_request *q, struct studio_
 const struct studio_route studio_answers_routes[] = {
     ROUTE("show", "answerShow", "space show", "What was measured.", ANSWER, SPACES_ABOUT, RESULTS, GROUP_BY, PROPERTY,
           ALL_PROPERTIES, TEXT("point", "who measured this point: batch_size=4,lr=0.1")),
-    ROUTE("best", "answerBest", "space best", "The entities with the best figures, or the Pareto front.", ANSWER, SPACES_ABOUT, RESULTS, AIMS, BEST),
+    ROUTE("best", "answerBest", "space best", "The entities with the best figures, or the Pareto front.", ANSWER, SPACES_ABOUT, RESULTS, AIMS, BEST,
+          {"predicted", STUDIO_IN_QUERY, STUDIO_BOOL, .help = "those that are worth measuring next, by a model of the results"},
+          {"entities", STUDIO_IN_QUERY, STUDIO_WHOLE, .least = 1, .most = 1e6, .help = "with predicted: most entities that are looked at"}),
     ROUTE("effect", "answerEffect", "space effect", "The effect of dimensions, all else equal.", ANSWER, SPACES_ABOUT, RESULTS, PROPERTY, AIMS, X),
     ROUTE("compare", "answerCompare", "space compare", "Two sides, entity by entity.", ANSWER, FIGURES, WHERE, GROUP_BY, PROPERTY, AIMS,
           TEXT("left", "a side: NAME=VALUE, build=ID, host=TEXT, an operation or a store"), TEXT("right", "the other side"),

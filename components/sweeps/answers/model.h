@@ -38,4 +38,9 @@ void tune_entities_free(struct tune_entities *e);
 void tune_difference_text(const struct tune_space *space, const struct tune_value *entity,
                           const struct tune_value *other, char *text, size_t size);
 
+/* expected.c
+ * tune_best_expected - add the answer of `best` with `predicted`. command: the command that
+ * measures the first one. */
+int tune_best_expected(struct tune_subject *s, bool command);
+
 #endif

@@ -42,7 +42,8 @@ struct tune_question {
     /* show: what measured this point, "batch_size=4,lr=0.1". predict: only this one */
     const char *point;
     const char *points;      /* predict: a CSV file of points, in place of those of the space */
-    int entities;            /* predict: most points of the space; 0: 1000 */
+    int entities;            /* predict: most points of the space; 0: 1000, for best 20000 */
+    bool predicted;          /* best: those that were not measured, by a model */
 
     /* Which figures are shown */
     const char *properties;  /* list of targets and new columns */
@@ -72,11 +73,12 @@ struct tune_question {
  * - an entity: each of its figures
  * - with `point`: the experiments and operations that measured it
  * tune_ask_best - find the entities with the best figure, their margin, and whether it is
- * significant. Two or three figures give the Pareto front.
+ * significant. Two or three figures give the Pareto front. With `predicted`, find the unmeasured
+ * entities from which a model expects most.
  * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
  * differ only in it, and the share of the variance that it explains by a model of the results.
- * tune_ask_predict - what a model of one property says of each point: the mean, the 95 % interval of
- * a new measurement, and how far it is from measured points; or why nothing is known there.
+ * tune_ask_predict - what a model of one property says of each point: the mean, the 95 % interval
+ * of a new measurement, and how far it is from measured points; or why nothing is known there.
  * tune_ask_compare - compare two sides, entity by entity. A side is a configuration
  * ("batch_size=2"), a build, a host, an operation or a store.
  * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions.

@@ -11,7 +11,7 @@
 
 static const struct tune_question_kind kinds[] = {
     {"show", tune_ask_show, ANSWER ROWS "point group_by property all_properties "},
-    {"best", tune_ask_best, ANSWER ROWS "maximize minimize per count "},
+    {"best", tune_ask_best, ANSWER ROWS "maximize minimize per count predicted entities "},
     {"effect", tune_ask_effect, ANSWER ROWS "property maximize minimize x "},
     {"predict", tune_ask_predict, ANSWER " include operation build where derive property point points entities group_by "},
     {"compare", tune_ask_compare, ANSWER "build where table derive aggregate property maximize minimize regression group_by "},
@@ -37,7 +37,7 @@ static const struct {
     {"limit", WHOLE, AT(arrange.limit)}, {"group_by", TEXT, AT(arrange.group_by)}, {"include", INCLUDE, AT(matching)},
     {"operation", TEXT, AT(operation)}, {"build", TEXT, AT(build)}, {"where", TEXT, AT(where)}, {"table", TEXT, AT(table)},
     {"derive", TEXT, AT(derive)}, {"aggregate", TEXT, AT(aggregate)}, {"point", TEXT, AT(point)}, {"entity", TEXT, AT(entity)},
-    {"points", TEXT, AT(points)}, {"entities", INT, AT(entities)},
+    {"points", TEXT, AT(points)}, {"entities", INT, AT(entities)}, {"predicted", YES, AT(predicted)},
     {"property", TEXT, AT(properties)}, {"all_properties", YES, AT(all_properties)}, {"maximize", TEXT, AT(maximize)},
     {"minimize", TEXT, AT(minimize)}, {"per", TEXT, AT(per)}, {"count", INT, AT(most)}, {"x", TEXT, AT(x)},
     {"series", TEXT, AT(series)}, {"facet", TEXT, AT(facet)}, {"regression", TEXT, AT(regression)}, {"label", TEXT, AT(labels)},

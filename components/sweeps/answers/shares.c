@@ -51,7 +51,7 @@ static int report(struct tune_subject *s, const char *property, int binding, con
                     100 * at->total.value, 100 * at->total.low, 100 * at->total.high, 100 * at->first.value, 100 * at->first.low,
                     100 * at->first.high);
     }
-    tune_answer_add_note(s->a, TUNE_NOTE_BELOW, "share of the variance of %s%s%s%s that each dimension explains with the others, and alone: %s",
+    tune_answer_add_note(s->a, TUNE_NOTE_BELOW, "share of the variance of %s%s%s%s by dimension, with others and alone: %s",
                          tune_predictor_logarithm(model) ? "the logarithm of " : "", property, s->space->reference_count > 1 ? " under " : "",
                          s->space->reference_count > 1 ? s->bindings[binding].identifier : "", text);
     return 0;

@@ -1,13 +1,14 @@
-/* draws.h - functions that fit the measurements: draws from what the model holds for possible. Where
- * the measurements leave no doubt all draws agree; elsewhere they differ as much as the intervals.
+/* draws.h - functions that fit the measurements: draws from what the model holds for possible.
+ * Where the measurements leave no doubt all draws agree; elsewhere they differ as much as the
+ * intervals.
  *
  *     struct tune_draws *d = tune_draws_new(model, 64, seed);
  *     tune_draws_at(d, x, count, values);      values[count][64]
  *     tune_draws_free(d);
  *
  * A draw of the prior is a sum of 96 waves of its own. What it differs by from the rows is then
- * predicted and subtracted. Waves: Rahimi and Recht 2007. Subtraction: Wilson et al., Efficiently sampling
- * functions from Gaussian process posteriors, 2020. */
+ * predicted and subtracted. Waves: Rahimi and Recht 2007. Subtraction: Wilson et al., Efficiently
+ * sampling functions from Gaussian process posteriors, 2020. */
 #ifndef TUNE_SURROGATE_DRAWS_H
 #define TUNE_SURROGATE_DRAWS_H
 

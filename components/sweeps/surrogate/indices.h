@@ -1,13 +1,13 @@
 /* indices.h - which dimension matters: Sobol's indices of the function that a model stands for.
  *
  * The variance of a target over all points has parts: what each dimension changes alone, and what
- * several change together. The first-order index of a dimension is the share that it explains alone.
- * The total index is the share of all parts that it belongs to. Dimensions are independent, and each
- * is spread as the caller says.
+ * several change together. The first-order index of a dimension is the share that it explains
+ * alone. The total index is the share of all parts that it belongs to. Dimensions are independent,
+ * and each is spread as the caller says.
  *
  * The indices are those of draws from the model (draws.h), so that they have intervals: the 95 % of
- * the draws, and the error of the sum over 1024 points. They hold if the fitted lengths do: with few
- * rows a model may miss a dimension altogether.
+ * the draws, and the error of the sum over 1024 points. They hold if the fitted lengths do: with
+ * few rows a model may miss a dimension altogether.
  * Sources: Sobol' 2001; Saltelli et al. 2010, table 2 (b) and (f). */
 #ifndef TUNE_SURROGATE_INDICES_H
 #define TUNE_SURROGATE_INDICES_H

@@ -364,6 +364,18 @@ static int find_nearest(const struct tune_predictor *p, const double *point, dou
     return nearest;
 }
 
+static bool is_invalid(const struct tune_predictor *p, const double *point)
+{
+    for (int i = 0; i < p->invalid_count; i++) {
+        int k = 0;
+        while (k < p->axes.count && fabs(point[k] - p->invalid[(long)i * p->axes.count + k]) < 1e-9)
+            k++;
+        if (k == p->axes.count)
+            return true;
+    }
+    return false;
+}
+
 /* The probability that a value of the model of validity is above one half. */
 static double chance(const struct tune_predictor *p, const struct tune_prediction *at)
 {
@@ -385,6 +397,7 @@ static void write_predicted(const struct tune_predictor *p, const double *point,
     to->valid = p->validity ? chance(p, valid) : 1;
     to->nearest = find_nearest(p, point, &distance);
     to->measured = distance < 1e-9;
+    to->invalid = !to->measured && is_invalid(p, point);
 }
 
 int tune_predictor_at(const struct tune_predictor *p, const struct tune_value *const *entities, int count,

@@ -29,6 +29,7 @@ struct tune_predicted {
     double valid;             /* probability that it can be measured */
     int nearest;              /* the measured entity that says most about it, in order of _add */
     bool measured;            /* it is that entity */
+    bool invalid;             /* it was tried, and has no value */
     char why[TUNE_PREDICTOR_WHY]; /* why nothing can be said of it; "": the above is set */
 };
 
