@@ -102,7 +102,8 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     if (status == 0 && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, tune_get_model_use(flags)) == 0) {
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
         tune_model_ranks(m, flags->comm);
-        return m;
+        if (tune_model_shard(m, flags->shard) == 0)
+            return m;
     }
     tune_model_free(m);
     return NULL;

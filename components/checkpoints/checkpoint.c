@@ -414,12 +414,13 @@ int tune_checkpoint_save(struct tune_checkpoint *c, struct tune_model *m, struct
     /* a step's metrics come before its checkpoint */
     int status = c->options.log ? tune_logger_catch_up(c->options.log, at) : 0;
     if (status == 0 && !tune_comm_follows(c->options.comm)) {
+        tune_model_alone(m);
         status = save(c, m, opt, at);
         c->failed = status < 0;
     }
     if (c->options.log)
         tune_logger_settle(c->options.log);
-    return status == 0 && c->options.comm ? tune_comm_await(c->options.comm, "the checkpoint of rank 0") : status;
+    return status == 0 ? tune_model_together(m, c->options.comm, "the checkpoint of rank 0") : status;
 }
 
 int tune_checkpoint_step(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
@@ -456,7 +457,8 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
         at.planned_steps = tune_loader_planned_steps(r->load);
     }
     bool logged = !c->options.log || tune_logger_last_step(c->options.log) == at.step;
-    if (status == 0 && !c->failed && logged)
+    /* with shards a save needs the other ranks, which may be anywhere now */
+    if (status == 0 && !c->failed && logged && !tune_model_is_sharded(r->model))
         status = save(c, r->model, r->optimizer, &at);
     if (c->saved_step > 0)
         snprintf(text, size, "%s %s/checkpoint-%" PRId64 "; to go on: `resume` %s%s",

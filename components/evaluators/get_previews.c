@@ -100,7 +100,8 @@ int tune_previews_step(struct tune_previews *s, struct tune_logger *log, const s
     if (s->every == 0 || (at->step % s->every != 0 && !last) || at->signal)
         return 0;
     if (tune_comm_follows(s->comm))
-        return tune_comm_await(s->comm, "previews of rank 0");
+        return tune_model_together(s->model, s->comm, "previews of rank 0");
+    tune_model_alone(s->model);
     TRY(tune_logger_catch_up(log, at));
     TRY(tune_model_exchange(s->model));
     s->log = log;
@@ -110,5 +111,5 @@ int tune_previews_step(struct tune_previews *s, struct tune_logger *log, const s
     tune_logger_settle(log);
     if (answered < 0 || status < 0)
         return -1;
-    return s->comm ? tune_comm_await(s->comm, "previews of rank 0") : 0;
+    return tune_model_together(s->model, s->comm, "previews of rank 0");
 }

@@ -119,6 +119,7 @@ struct tune_flags {
     int logits_chunk; /* MiB; 0: the device's own size */
     bool save, card, plan_memory, requeue;
     int ranks;        /* processes that train together; 0: those of a launcher, else one */
+    enum tune_shard shard;
     double timeout_s; /* how long a rank waits for another */
     struct tune_dataset_options data;
     struct tune_loader_options loader;
@@ -634,6 +635,9 @@ extern const struct tune_service tune_plan_memory;
      "processes that train together on this machine, started by mpirun. Each takes --accumulate " \
      "micro-batches of a step. 0: those that mpirun or srun started, else one. 1: alone, " \
      "whatever started it"}, \
+    {"shard", TUNE_FREE(TUNE_ENUM), &(f).shard, "ddp", "ddp|optimizer|fsdp", "", \
+     "what ranks share out. ddp: nothing, each has the whole model. optimizer: moments and " \
+     "averages; each rank updates its part of the weights. fsdp is not built yet"}, \
     {"timeout", TUNE_FREE(TUNE_DOUBLE), &(f).timeout_s, "300", "(0,1e6]", "s", \
      "how long a rank may be behind the others. Then they end with an error that names it"}, \
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \

@@ -438,15 +438,16 @@ static int agree(struct tune_comm *c, const struct tune_device *dev, const struc
 static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
 {
     const struct tune_comm *c = flags->comm;
-    char text[240] = "one process", bound[40] = "";
+    char text[320] = "one process", bound[40] = "";
     int place, size = c ? tune_comm_size(c) : 1, was = flags->resume_ranks;
     if (size == 1 && was <= 1)
         return 0;
     if (flags->bound_cores > 0)
         snprintf(bound, sizeof bound, ", this one bound to %d core%s", flags->bound_cores, flags->bound_cores == 1 ? "" : "s");
     if (size > 1)
-        snprintf(text, sizeof text, "%d processes, %d of them on %s%s; each has a copy of the model and its share of each step's rows",
-                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), bound);
+        snprintf(text, sizeof text, "%d processes, %d of them on %s%s; each has a copy of the model%s and its share of each step's rows",
+                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), bound,
+                 flags->shard == TUNE_DDP ? "" : ", its part of the optimizer's moments and averages,");
     if (was > 0 && was != size)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; before, the run had %d; --accumulate is now %d", was, flags->loader.accumulate);
     return tune_logger_note(log, "ranks", text);

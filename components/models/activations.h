@@ -45,6 +45,14 @@ struct unit {
     int taken;
 };
 
+/* Trained parameters side by side in a unit. Each rank owns a share of them. */
+struct span {
+    int unit, row;              /* row: the first one */
+    int64_t gradient, count;    /* in the gradient buffer, padding included */
+    int64_t first, own;         /* our share: from that element of the span on */
+    int64_t at;                 /* its place in buffers that are shared out */
+};
+
 struct tune_model {
     struct tune_model_config config;
     struct tune_device *dev;
@@ -57,6 +65,7 @@ struct tune_model {
     struct tune_nf4_part *nf4;
     /* [parameters.gradients] each: gradients, moments, extra tensors */
     tune_address state[TUNE_TENSOR_KINDS];
+    bool sharded[TUNE_TENSOR_KINDS]; /* that kind is shared out: [owned] */
     char extra[TUNE_EXTRAS][32];     /* names of the extra tensors; "": unused */
     int averages;                    /* kind of the averages of the weights; 0: none */
     bool averaged;                   /* they have values */
@@ -89,6 +98,12 @@ struct tune_model {
     int reduced_from;                /* gradients of units from here on are on their way */
     int64_t reducing;                /* the last of their collectives */
     bool apart;                      /* this step's gradients are not reduced yet */
+    enum tune_shard shard;           /* TUNE_DDP with one rank */
+    int64_t sharing;                 /* the last collective of tune_model_share_unit */
+    bool alone;                      /* tune_model_alone: the other ranks serve this one */
+    struct span *spans;              /* made with the gradients */
+    int span_count;
+    int64_t owned;                   /* elements of a buffer that is shared out, padding included */
     int64_t steps, past_steps;       /* steps begun; steps a resumed run did before them */
     double noise_alpha;              /* NEFTune's; 0: none */
     uint64_t noise_seed;
@@ -100,6 +115,18 @@ struct tune_model {
 /* tune_model_reduce_unit - the gradients of this unit are complete: begin to add them up over the
  * ranks, while backward goes on. Units come from the last one down. */
 int tune_model_reduce_unit(struct tune_model *m, int unit);
+
+/* tune_spans_find - find the spans, and what this rank owns of them. The table has its offsets of
+ * gradients.
+ * tune_shard_read - tune_model_read of a kind that is shared out; each rank gets the numbers.
+ * tune_shard_write - tune_model_write of such a kind; each rank writes its part.
+ * tune_shard_exchange - tell the ranks that serve this one to call tune_model_exchange too. */
+int tune_spans_find(struct tune_model *m);
+int tune_shard_read(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
+                    int64_t n, float *out);
+int tune_shard_write(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
+                     int64_t n, const float *in);
+int tune_shard_exchange(struct tune_model *m);
 
 /* tune_model_max_sizes - upper limits of all operations of the model and of its loss, for the
  * device's working memory. The table of parameters and the sizes are there; the weights may be

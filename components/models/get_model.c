@@ -76,7 +76,10 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
         tune_model_ranks(m, flags->comm);
     }
-    return m;
+    if (!m || tune_model_shard(m, flags->shard) == 0)
+        return m;
+    tune_model_free(m);
+    return NULL;
 }
 
 struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,

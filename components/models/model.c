@@ -192,6 +192,7 @@ void tune_model_free(struct tune_model *m)
     free(m->nf4);
     free(m->row);
     free(m->units);
+    free(m->spans);
     free(m->x);
     free(m->layer);
     free(m->staging);
@@ -406,7 +407,7 @@ struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_par
     tune_address data = {0};
     if (there)
         data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
-    else if (!weight && tune_model_has(m, p, kind))
+    else if (!weight && !m->sharded[kind] && tune_model_has(m, p, kind))
         data = tune_address_plus(m->state[kind], p->gradient * 4);
     return p->ndim == 2 ? tune_tensor_2d(data, dtype, p->shape[0], p->shape[1]) : tune_tensor_1d(data, dtype, p->count);
 }
@@ -449,6 +450,7 @@ int tune_model_gradients(struct tune_model *m)
     tune_parameters_set_offsets(&m->parameters);
     if (m->parameters.gradients == 0)
         return tune_error_set("no parameter is trainable");
+    TRY(tune_spans_find(m));
     return tune_model_allocate_state(m, TUNE_GRADIENT, "the gradients");
 }
 

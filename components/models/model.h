@@ -20,6 +20,7 @@
 
 #include "core/batch.h"
 #include "devices/record.h"
+#include "models/options.h"
 #include "models/parameters.h"
 
 #ifdef __cplusplus
@@ -229,6 +230,54 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record);
 void tune_model_ranks(struct tune_model *m, struct tune_comm *comm);
 int tune_model_reduce(struct tune_model *m, struct tune_record *record);
 bool tune_model_is_apart(const struct tune_model *m);
+
+/* Shards (models/options.h). Each rank owns a part of every stretch of trained parameters that lie
+ * side by side in a unit: its tune_comm_share. Moments and averages exist for that part alone.
+ * Gradients are added up there alone, and tune_model_reduce leaves the rest as it is. One rank owns
+ * all. tune_model_read and tune_model_write then work for whole parameters as ever, where all ranks
+ * call them with the same arguments. tune_model_tensor gives no address for such a kind.
+ *
+ * tune_model_shard - share out, from before there are gradients on, and behind tune_model_ranks. -1
+ * with an error of kind USAGE: it is not built for that device, or at all.
+ * tune_model_is_sharded - whether something is shared out: not with one rank.
+ * tune_model_own - reduce [*first, *first + *count) of the gradient buffer to what this rank owns
+ * of it; perhaps nothing. It lies within one unit, and in rows without a frozen one between them.
+ * tune_model_owned - the numbers of a kind of such a part, which this rank owns. A weight has an
+ * address while its unit is taken. Address 0: there are none.
+ * tune_model_share_unit - begin to send the weights of a unit to the other ranks, and to get
+ * theirs. Without shards it does nothing, nor does the next.
+ * tune_model_shared - wait until all have come.
+ * tune_model_sum_squares - tune_sum_squares of all gradients: of each rank's part, then added in
+ * the order of the ranks. */
+int tune_model_shard(struct tune_model *m, enum tune_shard shard);
+bool tune_model_is_sharded(const struct tune_model *m);
+void tune_model_own(const struct tune_model *m, int64_t *first, int64_t *count);
+struct tune_tensor tune_model_owned(struct tune_model *m, int kind, int64_t first,
+                                    int64_t count);
+int tune_model_share_unit(struct tune_model *m, int unit);
+int tune_model_shared(struct tune_model *m);
+int tune_model_sum_squares(struct tune_model *m, tune_address step);
+
+/* Work that rank 0 does alone, such as a save. It may need what the other ranks own, so they serve
+ * it meanwhile.
+ *     if (rank == 0) {
+ *         tune_model_alone(m);
+ *         ... tune_model_read, tune_model_exchange ...
+ *     }
+ *     return tune_model_together(m, comm, "the checkpoint of rank 0");
+ *
+ * tune_model_alone - rank 0 begins. If its work fails, it must end the program or its comm.
+ * tune_model_together - all ranks call it. It returns when rank 0 calls it, without a limit of
+ * time. -1 with an error: a rank has ended, or what rank 0 asked for failed. comm NULL: one rank.
+ */
+void tune_model_alone(struct tune_model *m);
+int tune_model_together(struct tune_model *m, struct tune_comm *comm, const char *what);
+
+/* tune_model_owned_bytes - bytes of float32 numbers, one for each trained parameter that a rank
+ * owns: of its moments, or its averages. shard TUNE_DDP: of all. -1 with an error. */
+int64_t tune_model_owned_bytes(const struct tune_model_config *config,
+                               const struct tune_model_adapted *adapted, enum tune_shard shard,
+                               int rank, int ranks);
 
 /* The labelled positions of the last batch, on the device. */
 struct tune_model_labels {

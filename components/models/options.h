@@ -4,6 +4,14 @@
 
 #include <stdbool.h>
 
+/* The things that several ranks share out. Each rank owns a part of the trained numbers of every
+ * unit. */
+enum tune_shard {
+    TUNE_DDP,             /* nothing: each rank has the whole model */
+    TUNE_SHARD_OPTIMIZER, /* moments and averages; each rank updates its part of the weights */
+    TUNE_FSDP,            /* weights, gradients, moments and averages; not built yet */
+};
+
 struct tune_lora_options {
     int r;
     double alpha, dropout;

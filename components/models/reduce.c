@@ -14,32 +14,26 @@ void tune_model_ranks(struct tune_model *m, struct tune_comm *comm)
     m->reduced_from = m->config.layers + 2;
 }
 
-/* Each rank adds up its share of values[count], and gets the others'. Returns the number of the second collective. */
-static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what)
+/* Each rank adds up its share of values[count], and gets the others' if it wants all. Returns the number of the last collective. */
+static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what, bool all)
 {
     float *share = values + tune_comm_share(count, tune_comm_rank(c), tune_comm_size(c));
     struct tune_collective add = {.kind = TUNE_REDUCE_SCATTER, .what = what, .from = values, .to = share, .count = count,
                                   .element = sizeof *values};
     struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = values, .count = count, .element = sizeof *values};
-    TRY(tune_comm_start(c, &add));
-    return tune_comm_start(c, &get);
+    int64_t number = tune_comm_start(c, &add);
+    return number < 0 || !all ? number : tune_comm_start(c, &get);
 }
 
-/* Start the gradients of a unit. Its rows may lie in two places: its weights, and its adapters. */
+/* Start the gradients of a unit. */
 static int start_unit(struct tune_model *m, int unit, float *gradients)
 {
-    const struct tune_parameters *p = &m->parameters;
     char what[40];
     snprintf(what, sizeof what, "gradients of unit %d", unit);
-    for (int i = 0, next; i < p->count; i = next) {
-        const struct tune_parameter *first = &p->at[i];
-        int64_t end = first->gradient + first->count;
-        next = i + 1;
-        if (first->unit != unit || first->gradient < 0)
+    for (const struct span *s = m->spans; s < m->spans + m->span_count; s++) {
+        if (s->unit != unit)
             continue;
-        for (; next < p->count && p->at[next].unit == unit && p->at[next].gradient >= 0 && p->at[next].adapter == first->adapter; next++)
-            end = p->at[next].gradient + p->at[next].count;
-        m->reducing = start(m->comm, gradients + first->gradient, (size_t)(end - first->gradient), what);
+        m->reducing = start(m->comm, gradients + s->gradient, (size_t)s->count, what, m->shard == TUNE_DDP);
         TRY(m->reducing);
     }
     return 0;
@@ -75,7 +69,7 @@ static int add_up_copy(struct tune_model *m)
     int status = copy ? tune_device_download(m->dev, copy, g.data, bytes) : -1;
     if (status == 0)
         status = tune_device_sync(m->dev);
-    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients") : -1;
+    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients", true) : -1;
     status = number < 0 ? -1 : tune_comm_wait(m->comm, number);
     if (status == 0)
         status = tune_device_upload(m->dev, g.data, copy, bytes);

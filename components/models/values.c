@@ -88,6 +88,8 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int ki
     TRY(check(m, p, kind, at, n));
     enum tune_dtype dtype = dtype_of(p, kind);
     tune_device_does(m->dev, TUNE_AFTER, -1, "");
+    if (m->sharded[kind])
+        return tune_shard_read(m, p, kind, at, n, out);
     TRY(tune_unit_take(m, p->unit));
     TRY(tune_unit_done(m, p->unit, read_numbers(m, p, kind, at, n, out)));
     for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* widen in place, from the end */
@@ -171,6 +173,8 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int k
     TRY(check(m, p, kind, at, n));
     enum tune_dtype dtype = dtype_of(p, kind);
     m->averaged = m->averaged || (m->averages && kind == m->averages);
+    if (m->sharded[kind])
+        return tune_shard_write(m, p, kind, at, n, in);
     if (dtype != TUNE_NF4) {
         TRY(tune_unit_take(m, p->unit));
         return tune_unit_done(m, p->unit, dtype == TUNE_BF16 ? write_narrow(m, p, at, n, in)
@@ -202,12 +206,21 @@ int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const 
 
 /* ---- buffers ---- */
 
+/* Elements of the buffer of a kind. */
+static int64_t elements_of(const struct tune_model *m, int kind)
+{
+    return m->sharded[kind] ? m->owned : m->parameters.gradients;
+}
+
 int tune_model_allocate_state(struct tune_model *m, int kind, const char *what)
 {
     if (kind != TUNE_GRADIENT)
         TRY(tune_model_gradients(m)); /* after this, gradient offsets no longer change */
-    if (!m->state[kind].at)
-        m->state[kind] = tune_device_alloc(m->dev, m->parameters.gradients * 4, what);
+    bool moment = kind == TUNE_MOMENT_1 || kind == TUNE_MOMENT_2;
+    if (!m->state[kind].at) {
+        m->sharded[kind] = m->shard != TUNE_DDP && (moment || kind == m->averages);
+        m->state[kind] = tune_device_alloc(m->dev, elements_of(m, kind) * 4, what);
+    }
     return m->state[kind].at ? 0 : -1;
 }
 
@@ -219,7 +232,8 @@ static bool is_name(const char *name)
     return n > 0 && i == n && n < sizeof ((struct tune_model *)0)->extra[0];
 }
 
-int tune_model_extra(struct tune_model *m, const char *name)
+/* The kind that this name has, or would get. */
+static int next_extra(const struct tune_model *m, const char *name)
 {
     int i = 0;
     if (!is_name(name))
@@ -229,9 +243,16 @@ int tune_model_extra(struct tune_model *m, const char *name)
     if (i == TUNE_EXTRAS)
         return tune_error_set("extra tensors \"%s\": the model has room for %d kinds, and has %d already", name, TUNE_EXTRAS,
                               TUNE_EXTRAS);
-    TRY(tune_model_allocate_state(m, TUNE_EXTRA + i, name));
-    snprintf(m->extra[i], sizeof m->extra[i], "%s", name);
     return TUNE_EXTRA + i;
+}
+
+int tune_model_extra(struct tune_model *m, const char *name)
+{
+    int kind = next_extra(m, name);
+    TRY(kind);
+    TRY(tune_model_allocate_state(m, kind, name));
+    snprintf(m->extra[kind - TUNE_EXTRA], sizeof m->extra[0], "%s", name);
+    return kind;
 }
 
 const char *tune_model_extra_name(const struct tune_model *m, int kind)
@@ -242,22 +263,28 @@ const char *tune_model_extra_name(const struct tune_model *m, int kind)
 
 void tune_model_release_state(struct tune_model *m, int kind)
 {
-    tune_device_free(m->dev, m->state[kind], m->parameters.gradients * 4);
+    tune_device_free(m->dev, m->state[kind], elements_of(m, kind) * 4);
     m->state[kind].at = 0;
 }
 
 struct tune_tensor tune_model_state(struct tune_model *m, int kind)
 {
-    return tune_tensor_1d(m->state[kind], TUNE_F32, m->state[kind].at ? m->parameters.gradients : 0);
+    return tune_tensor_1d(m->state[kind], TUNE_F32, m->state[kind].at ? elements_of(m, kind) : 0);
 }
 
 /* ---- averages of the weights ---- */
 
 int tune_model_averages(struct tune_model *m)
 {
-    int kind = tune_model_extra(m, "ema");
+    int before = m->averages, kind = next_extra(m, "ema");
     TRY(kind);
-    return m->averages = kind;
+    if (m->shard != TUNE_DDP && m->state[kind].at && !m->sharded[kind])
+        return tune_error_set("extra tensors \"ema\" are there already, whole on each rank; make yours under another name");
+    m->averages = kind; /* before it is allocated: averages are shared out */
+    if (tune_model_extra(m, "ema") == kind)
+        return kind;
+    m->averages = before;
+    return -1;
 }
 
 int tune_model_averages_kind(const struct tune_model *m)
@@ -265,17 +292,19 @@ int tune_model_averages_kind(const struct tune_model *m)
     return m->averages;
 }
 
-/* Call each with the weights and the averages of every trained parameter. */
+/* Call each with the weights and the averages of all trained parameters that this rank owns. */
 static int each_average(struct tune_model *m,
                         int (*each)(struct tune_device *dev, struct tune_tensor *average, struct tune_tensor *weight))
 {
-    for (const struct tune_parameter *p = m->parameters.at; p < m->parameters.at + m->parameters.count; p++) {
-        if (!tune_model_has(m, p, m->averages))
+    for (const struct span *s = m->spans; s < m->spans + m->span_count; s++) {
+        int64_t first = s->gradient, count = s->count;
+        tune_model_own(m, &first, &count);
+        if (count == 0)
             continue;
-        TRY(tune_unit_take(m, p->unit));
-        struct tune_tensor average = tune_tensor_1d(address_of(m, p, m->averages, 0), TUNE_F32, p->count);
-        struct tune_tensor weight = tune_tensor_1d(address_of(m, p, TUNE_WEIGHT, 0), TUNE_F32, p->count);
-        TRY(tune_unit_done(m, p->unit, each(m->dev, &average, &weight)));
+        TRY(tune_unit_take(m, s->unit));
+        struct tune_tensor average = tune_model_owned(m, m->averages, first, count);
+        struct tune_tensor weight = tune_model_owned(m, TUNE_WEIGHT, first, count);
+        TRY(tune_unit_done(m, s->unit, each(m->dev, &average, &weight)));
     }
     return 0;
 }
@@ -302,7 +331,11 @@ int tune_model_exchange(struct tune_model *m)
         return tune_error_set("an exchange of the weights and their averages failed earlier");
     m->inconsistent = true;
     tune_device_does(m->dev, TUNE_AFTER, -1, "");
+    TRY(tune_shard_exchange(m));
     TRY(each_average(m, tune_exchange));
+    for (int unit = 0; unit < m->config.layers + 2; unit++)
+        TRY(tune_model_share_unit(m, unit));
+    TRY(tune_model_shared(m));
     m->inconsistent = false;
     return 0;
 }

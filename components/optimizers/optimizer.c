@@ -72,6 +72,11 @@ int64_t tune_optimizer_bytes(const struct tune_optimizer_options *options, int64
 
 struct tune_optimizer *tune_optimizer_new(struct tune_model *m, const struct tune_optimizer_options *options)
 {
+    if (options->kind == TUNE_MUON && tune_model_is_sharded(m)) {
+        tune_error_usage("`optimizer` muon updates whole matrices, and with `shard` a rank has parts of them; take `shard` ddp, or "
+                         "`optimizer` adamw");
+        return NULL;
+    }
     if (tune_model_gradients(m) < 0)
         return NULL;
     /* there is never a second moment without a first */
@@ -166,21 +171,20 @@ int tune_optimizer_scale(struct tune_optimizer *opt, double clip_norm, struct tu
     if (tune_model_is_apart(opt->m))
         return tune_error_set("the gradients of several ranks were not added up; call tune_model_reduce before tune_optimizer_scale");
     TRY(drop_frozen(opt));
-    struct tune_tensor g = tune_model_state(opt->m, TUNE_GRADIENT), to = TUNE_SCALAR(step, updates), from = updates(opt);
+    struct tune_tensor to = TUNE_SCALAR(step, updates), from = updates(opt);
     tune_device_does(opt->dev, TUNE_CLIP, -1, "");
-    TRY(tune_sum_squares(opt->dev, step, &g));
+    TRY(tune_model_sum_squares(opt->m, step));
     TRY(tune_copy(opt->dev, &to, &from));
     TRY(tune_finish_step(opt->dev, step, clip_norm));
     tune_record_scaled(record);
     return 0;
 }
 
-/* A run's part of a kind of values; NULL: the model has none. */
-static struct tune_tensor *part(struct tune_optimizer *opt, const struct run *r, enum tune_tensor_kind kind, struct tune_tensor *view)
+/* A part of a kind of values; NULL: the model has none. */
+static struct tune_tensor *part(struct tune_optimizer *opt, int kind, int64_t first, int64_t count, struct tune_tensor *view)
 {
-    struct tune_tensor all = tune_model_state(opt->m, kind);
-    *view = tune_tensor_part(&all, r->gradient, r->count);
-    return all.data.at ? view : NULL;
+    *view = tune_model_owned(opt->m, kind, first, count);
+    return view->data.at ? view : NULL;
 }
 
 /* Make x [rows,columns] nearly orthogonal: its singular values come near to 1. Five steps of
@@ -228,18 +232,22 @@ static int update_run(struct tune_optimizer *opt, const struct run *r, tune_addr
     const struct tune_optimizer_options *o = &opt->options;
     struct tune_update u = {.lr_scale = r->lr_scale, .weight_decay = r->weight_decay, .beta1 = o->beta1, .beta2 = o->beta2,
                             .eps = o->eps, .momentum = o->momentum};
-    tune_address weight = tune_model_tensor(opt->m, &tune_model_parameters(opt->m)->at[r->row], TUNE_WEIGHT).data;
-    struct tune_tensor w = tune_tensor_1d(weight, TUNE_F32, r->count), view[3];
-    struct tune_tensor *g = part(opt, r, TUNE_GRADIENT, &view[0]);
-    struct tune_tensor *m = part(opt, r, TUNE_MOMENT_1, &view[1]), *v = part(opt, r, TUNE_MOMENT_2, &view[2]);
+    int64_t first = r->gradient, count = r->count;
+    struct tune_tensor view[3];
+    tune_model_own(opt->m, &first, &count);
+    if (count == 0)
+        return 0;
+    struct tune_tensor w = tune_model_owned(opt->m, TUNE_WEIGHT, first, count);
+    struct tune_tensor *g = part(opt, TUNE_GRADIENT, first, count, &view[0]);
+    struct tune_tensor *m = part(opt, TUNE_MOMENT_1, first, count, &view[1]), *v = part(opt, TUNE_MOMENT_2, first, count, &view[2]);
     if (r->shape[0] > 0 && !r->frozen)
         TRY(muon(opt, r, &w, g, m, step, u));
     else if (!r->frozen)
         TRY(o->kind != TUNE_SGD ? tune_adamw(opt->dev, &w, g, m, v, step, u) : tune_sgd(opt->dev, &w, g, m, step, u));
-    return opt->ema ? tune_average(opt->dev, part(opt, r, opt->ema, &view[0]), &w, step, o->ema) : 0;
+    return opt->ema ? tune_average(opt->dev, part(opt, opt->ema, first, count, &view[0]), &w, step, o->ema) : 0;
 }
 
-/* Update the runs [begin, end), which are of one unit. */
+/* Update the runs [begin, end), which are of one unit. With shards its weights go to the other ranks. */
 static int update_unit(struct tune_optimizer *opt, int begin, int end, tune_address step)
 {
     int unit = opt->runs[begin].unit, status;
@@ -251,7 +259,8 @@ static int update_unit(struct tune_optimizer *opt, int begin, int end, tune_addr
         int ended = tune_device_group_end(opt->dev);
         status = status < 0 ? status : ended;
     }
-    return tune_unit_done(opt->m, unit, status);
+    TRY(tune_unit_done(opt->m, unit, status));
+    return tune_model_share_unit(opt->m, unit);
 }
 
 static int update(struct tune_optimizer *opt, tune_address step)
@@ -261,6 +270,7 @@ static int update(struct tune_optimizer *opt, tune_address step)
             end++;
         TRY(update_unit(opt, begin, end, step));
     }
+    TRY(tune_model_shared(opt->m));
     struct tune_tensor to = updates(opt), from = TUNE_SCALAR(step, updates);
     return tune_copy(opt->dev, &to, &from);
 }

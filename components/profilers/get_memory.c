@@ -96,6 +96,9 @@ static int make_plan(struct tune_memory_plan *plan, const struct tune_flags *fla
         .resumes = flags->resume,
     };
     int place;
+    request.shard = flags->shard;
+    request.rank = flags->comm ? tune_comm_rank(flags->comm) : 0;
+    request.ranks = flags->comm ? tune_comm_size(flags->comm) : flags->ranks;
     request.ranks_here = flags->comm ? tune_comm_local(flags->comm, &place) : 1;
     plan_answers(&request, flags);
     request.reference = reference_answers(flags, &request.loader, rows->rows);

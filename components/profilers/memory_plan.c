@@ -88,8 +88,10 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     plan->mapped = model.files > model.weights ? model.files : model.weights;
     add(plan, "weights", model.weights, DEVICE);
     add(plan, "gradients", model.gradients, DEVICE);
-    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, model.gradients, model.muon), DEVICE);
-    add(plan, "averages", r->optimizer.ema > 0 ? model.gradients : 0, DEVICE);
+    int64_t owned = tune_model_owned_bytes(r->config, r->adapted, r->shard, r->rank, r->ranks > 1 ? r->ranks : 1);
+    TRY(owned);
+    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, owned, model.muon), DEVICE);
+    add(plan, "averages", r->optimizer.ema > 0 ? owned : 0, DEVICE);
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, dev, r->activations, N, true), DEVICE);
     add(plan, plan->memory.shared ? "threads' work" : "working memory", working(&model, r, dev), DEVICE);
@@ -222,6 +224,10 @@ static struct advice advice(const struct tune_memory_plan *plan, const struct tu
     changed = *r;
     changed.profile = 0;
     advise(&a, "`profile` 0", &changed);
+    changed = *r;
+    changed.shard = TUNE_SHARD_OPTIMIZER;
+    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON)
+        advise(&a, "`shard` optimizer", &changed);
     if (!*a.text)
         tune_append(a.text, sizeof a.text, " nothing but a smaller model, or more memory, helps");
     return a;

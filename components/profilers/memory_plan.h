@@ -49,6 +49,8 @@ struct tune_memory_request {
     bool saves_between;       /* checkpoints are saved before the end, too */
     bool resumes;                      /* moments will be read from a file */
     int ranks_here;                    /* ranks that share this machine's memory; 0: one */
+    enum tune_shard shard;             /* what the ranks share out */
+    int rank, ranks;                   /* our number, and how many ranks train; 0: one */
     int64_t reference;                 /* log-probabilities that a reference will keep; 0: none */
 };
 

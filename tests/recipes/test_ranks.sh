@@ -1,40 +1,10 @@
 #!/bin/sh
 # test_ranks.sh - recipes on several ranks by mpirun: the numbers of one rank, resuming with another number, signals, a rank that ends.
 . tests/tap.sh
-full=$BUILD/finetune_full
-export TUNE_MPI="$BUILD/tune_mpi.so"
-[ -e "$TUNE_MPI" ] || { skip "recipes on ranks" "no $TUNE_MPI: MPI was not found (Debian: libopenmpi-dev openmpi-bin)"; finish; }
-command -v mpirun >/dev/null || { skip "recipes on ranks" "no mpirun"; finish; }
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what MPI leaves behind
 cd "$tmp" || exit 1
-# 52 rows, some of which have nothing to train on: each prompt but the last few has an answer.
-awk 'BEGIN { srand(4); for (i = 0; i < 52; i++) { a = ""; n = i % 9 ? 1 + int(12 * rand()) : 40; for (k = 0; k < n; k++) a = a " word" int(30 * rand());
-    printf "{\"prompt\": \"Say %d\", \"completion\": \"%s\"}\n", i, a } }' >rows.jsonl
-awk 'BEGIN { srand(5); for (i = 0; i < 27; i++) printf "{\"prompt\": \"Say %d:\", \"chosen\": \" %d is good\", \"rejected\": \" %d is bad, and long\"}\n",
-    i, 90 * rand(), 70 * rand() }' >pairs.jsonl
-tiny model 1 --dtype float32 >/dev/null
-rows="--model model --dataset rows.jsonl --max-length 40 --batch-size 3 --lr 3e-3 --train-split 0.8 --eval-every 2 --seed 31 --threads 1"
-pairs="--model model --dataset pairs.jsonl --max-length 64 --batch-size 2 --lr 3e-3 --train-split 0.8 --eval-every 2 --seed 31 --threads 1"
-
-if ! "$full" $rows --ranks 2 --max-steps 1 --output try >try.out 2>&1 && ! grep -q '^finetune_full: ' try.out; then
-    skip "recipes on ranks" "mpirun does not work here: $(grep -v '^ *$\|^--*$' try.out | head -n 1)"
-    finish
-fi
+. "$here/tests/recipes/ranks.sh"
 
 # ---- the numbers of one rank ----
-# Loss, norm, rewards and evaluations of each step, as "step name value".
-figures() {
-    tr ',{}' '\n\n\n' <"$1/metrics.jsonl" | sed 's/"//g' | awk -F: '$1 == "step" { step = $2 } $1 ~ /^(loss|grad_norm|eval_loss|lr|epoch|rewards\/.*|kl)$/ { print step, $1, $2 }
-        $1 ~ /^(rows|tokens|padded_tokens|labels)$/ { print step, $1, $2 }'
-}
-# agree A B - the same figures: counts exactly, the first loss within 1e-6, all others within 1e-5.
-agree() {
-    figures "$1" >a.txt
-    figures "$2" >b.txt
-    [ "$(wc -l <a.txt)" -gt 8 ] && [ "$(wc -l <a.txt)" = "$(wc -l <b.txt)" ] || { diff a.txt b.txt; return 1; }
-    paste a.txt b.txt | awk '{ exact = $2 ~ /rows|tokens|labels/; d = $3 - $6; most = ($3 < 0 ? -$3 : $3) * ($1 == 1 && $2 == "loss" ? 1e-6 : 1e-5) + 1e-6 }
-        $1 != $4 || $2 != $5 || (exact && d != 0) || d > most || d < -most { print; bad = 1 } END { exit bad }'
-}
 # alike FOLDER PROGRAM OPTION... - 1 x 4 micro-batches, 2 x 2 and 4 x 1: their figures agree.
 alike() {
     of=$1 program=$2
