@@ -48,11 +48,13 @@ PKG_CONFIG = tune.pc $(if $(SWEEPS),tune_sweeps.pc)
 STUDIO   = $(STUDIO_FOUND)$(filter command environment,$(origin MICROHTTPD_LIBS))
 # Ranks on CPUs need MPI. MPI is empty where that is missing.
 MPI      = $(MPI_FOUND)$(filter command environment,$(origin MPI_LIBS))
+# Ranks on GPUs need NCCL. NCCL is empty where that is missing.
+NCCL     = $(if $(filter 0,$(CUDA)),,$(NCCL_FOUND)$(filter command environment,$(origin NCCL_LIBS)))
 possible  = $(filter-out $(if $(SWEEPS),,$(SWEEPERS)) $(if $(STUDIO),,$(BUILD)/studio),$1)
 
 # The kernels of the CPU are compiled once for each instruction set: see components/devices/cpu/open.c.
 KERNELS  = $(filter-out %/open.c,$(wildcard components/devices/cpu/*.c))
-SOURCES  = $(filter-out $(KERNELS) components/flags/program.c components/sweeps/% components/comm/mpi/%,$(wildcard components/*/*.c components/*/*/*.c))
+SOURCES  = $(filter-out $(KERNELS) components/flags/program.c components/sweeps/% components/comm/mpi/% components/comm/nccl/%,$(wildcard components/*/*.c components/*/*/*.c))
 SETS     = $(if $(filter components/devices/cpu/open.c,$(SOURCES)),$(CPU_SETS:%=$(BUILD)/obj/sets/%.o))
 OBJECTS  = $(SOURCES:%.c=$(BUILD)/obj/%.o) $(SETS)
 PROGRAM  = $(BUILD)/obj/components/flags/program.o
@@ -68,7 +70,7 @@ TEST_SCRIPTS = $(filter-out tests/cuda_on_cpu/%,$(wildcard tests/*/test_*.sh))
 FUZZERS  = $(call possible,$(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(filter-out %/replay.c,$(wildcard tests/fuzz/*.c))))
 REPLAY  ?= $(BUILD)/obj/tests/fuzz/replay.o
 
-all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(MPI),$(BUILD)/tune_mpi.so) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
+all: found $(RECIPES) $(TOOLS) $(MAKERS) $(if $(MPI),$(BUILD)/tune_mpi.so) $(if $(NCCL),$(BUILD)/tune_nccl.so) $(addprefix $(BUILD)/,$(PKG_CONFIG)) $(if $(RECIPE),$(BUILD)/$(basename $(notdir $(RECIPE))))
 
 found: $(BUILD)/config.mk
 	@cat $(BUILD)/config.mk.found
@@ -208,6 +210,7 @@ install: all
 	install -m 644 $(LIBRARY) $(if $(SWEEPS),$(SWEEPS_LIBRARY)) "$(DEST)/lib"
 	$(if $(filter 0,$(CUDA)),,[ ! -e $(BUILD)/tune_cuda.so ] || install $(BUILD)/tune_cuda.so "$(DEST)/lib")
 	$(if $(MPI),install $(BUILD)/tune_mpi.so "$(DEST)/lib")
+	$(if $(NCCL),install $(BUILD)/tune_nccl.so "$(DEST)/lib")
 	for p in $(PKG_CONFIG); do \
 	    $(call pc,$${pcfiledir}/../..,$${prefix}/lib,$${prefix}/include/tune) tools/$$p.in > "$(DEST)/lib/pkgconfig/$$p"; \
 	done
@@ -240,7 +243,7 @@ package: all
 	    sh tools/package.sh "$(PACKAGES)/package" "$(PACKAGES)"
 
 uninstall:
-	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so tune_mpi.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
+	rm -f $(addprefix "$(DEST)/bin"/,$(notdir $(RECIPES) $(TOOLS) $(MAKERS))) $(addprefix "$(DEST)/lib"/,libtune.a libtune_sweeps.a tune_cuda.so tune_mpi.so tune_nccl.so pkgconfig/tune.pc pkgconfig/tune_sweeps.pc)
 	rm -rf "$(DEST)/include/tune" "$(DEST)/share/tune.c" "$(DEST)/share/doc/tune.c"
 
 setup:
@@ -294,12 +297,21 @@ $(BUILD)/obj/components/comm/mpi/%.o: CPPFLAGS += $(MPI_CFLAGS)
 $(BUILD)/tune_mpi.so: $(BUILD)/obj/components/comm/mpi/mpi.o
 	$(call say,link,$@)$(CC) -shared $(SAN) $^ $(MPI_LIBS) -o $@
 
+# Arrays of GPUs by NCCL, a library that programs open. Nothing else needs NCCL.
+nccl:
+	@if [ -n "$(NCCL)" ]; then $(MAKE) --no-print-directory $(BUILD)/tune_nccl.so; \
+	    else echo "# no NCCL here: tune_nccl.so is left out; the gradients of GPUs go through host memory (python3 -m pip install nvidia-nccl-cu13)"; fi
+$(BUILD)/obj/components/comm/nccl/%.o: CPPFLAGS += $(NCCL_CFLAGS)
+$(BUILD)/tune_nccl.so: $(BUILD)/obj/components/comm/nccl/nccl.o
+	$(call say,link,$@)$(CC) -shared $(SAN) $^ $(NCCL_LIBS) -o $@
+
 # What tests/gpu.sh runs on a machine with a GPU. The tests of operations are those of tests/cuda_on_cpu, for a real GPU.
 GPU_TESTS    = $(addprefix $(NVCC_BUILD)/tests/gpu/test_,operations products attention norms updates device)
 gpu:
 	@[ -n "$(if $(filter 0,$(CUDA)),,$(NVCC))" ] || { echo "make gpu: no nvcc here, or CUDA=0; NVCC=/path/to/nvcc names one"; exit 1; }
 	@$(MAKE) --no-print-directory -j$$(nproc) gpu-programs
-gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(NVCC_BUILD)/tune_cuda.so $(GPU_TESTS)
+gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(NVCC_BUILD)/tune_cuda.so $(GPU_TESTS) \
+    $(BUILD)/tests/helpers/gpu_ranks $(if $(NCCL),$(BUILD)/tune_nccl.so) $(if $(MPI),$(BUILD)/tune_mpi.so)
 $(NVCC_BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
 $(GPU_TESTS): $(NVCC_BUILD)/tests/gpu/%: $(NVCC_BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(NVCC_BUILD)/tune_cuda.so $(LIBRARY)
 	@mkdir -p $(@D)
@@ -343,11 +355,21 @@ CUDA_RECIPES  = $(patsubst $(BUILD)/%,$(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%,$(RECIP
 # counts the launches.
 CUDA_BENCH    = $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/bench_gpu
 CUDA_PAPER    = $(BUILD)/cuda_on_cpu/cuda_paper.$(CUDA_CXX)
-cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAPER)
+# Ranks with emulated GPUs: NCCL's part as it is, with the emulator's nccl.h.
+CUDA_NCCL     = $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/tune_nccl.so
+CUDA_RANKS    = $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/gpu_ranks
+cuda-tests: $(CUDA_TESTS) $(CUDA_OTHER) $(CUDA_RECIPES) $(CUDA_BENCH) $(CUDA_PAPER) $(CUDA_RANKS) $(CUDA_NCCL)
+$(CUDA_RANKS): $(BUILD)/obj/tests/helpers/gpu_ranks.o
+$(CUDA_OBJ)/components/comm/nccl/nccl.o: components/comm/nccl/nccl.c $(BUILD)/config.mk
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(CPPFLAGS) -Itests/cuda_on_cpu $(CFLAGS) -c $< -o $@
+$(CUDA_NCCL): $(CUDA_OBJ)/components/comm/nccl/nccl.o
+	@mkdir -p $(@D)
+	$(call say,link,$@)$(CC) -shared $(SAN) $^ -o $@
 cuda-paper-program: $(CUDA_PAPER)
 $(CUDA_BENCH): $(BUILD)/obj/tests/bench/bench_gpu.o
 $(CUDA_PAPER): $(CUDA_OBJ)/tests/cuda_on_cpu/cuda_paper.o
-$(CUDA_BENCH) $(CUDA_PAPER): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
+$(CUDA_BENCH) $(CUDA_PAPER) $(CUDA_RANKS): $(CUDA_KERNELS) $(CUDA_EMULATOR) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(CUDA_CXX) $(LDFLAGS) $(filter %.o,$^) $(LIBRARY) $(LIBS) -fopenmp -o $@
 $(CUDA_RECIPES): $(BUILD)/cuda_on_cpu/$(CUDA_CXX)/%: $(BUILD)/obj/recipes/%.o $(BUILD)/obj/recipes/%.source.o $(PROGRAM) \
@@ -481,4 +503,4 @@ help:
 	@[ ! -e $(BUILD)/config.mk.found ] || { echo; echo "On this machine:"; cat $(BUILD)/config.mk.found; }
 
 -include $(shell find $(sort $(BUILD)/obj $(NVCC_BUILD)/obj) -name '*.d' 2>/dev/null)
-.PHONY: all cuda mpi quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval test-browser faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help
+.PHONY: all cuda mpi nccl quickstart found install dist package uninstall setup setup-test test test-cuda test-cuda-compiled gpu gpu-programs cuda-tests cuda-paper cuda-paper-program test-peers test-lm-eval test-browser faults test-slurm mutants proof bench bench-peers tests fuzz fuzzers asan test-asan test-valgrind test-aarch64 aarch64-tests clean help

@@ -4,7 +4,7 @@
 # is killed leaves all that was printed so far. Send us both.
 #   FOLDER      the programs, or the archive that `gpu.sh --pack` made elsewhere. Without it: those beside this script, as in an
 #               unpacked archive; else `make gpu` builds them here.
-#   PART        alive, numbers, why, peers, sanitizers: all, in this order, unless some are named
+#   PART        alive, ranks, numbers, why, peers, sanitizers: all, in this order, unless some are named
 #   --pack      build for any x86-64 processor with AVX2 and the GPUs of CUDA_ARCH (90a), and collect all that such a machine needs
 #               in build/gpu-pack.tar.gz, this script too. Its CUDA Toolkit, or PyPI's packages, must have libcublasLt.so.13, which
 #               is too large to carry. `--pack sanitizer` carries compute-sanitizer too.
@@ -47,7 +47,9 @@ pack() {
     for p in $programs; do cp "$BUILD/$p" "$into/$p" && strip --strip-unneeded "$into/$p" || exit 1; done
     cp "$from/tune_cuda.so" "$into" && strip --strip-unneeded "$into/tune_cuda.so" || exit 1
     for t in $tests; do cp "$from/tests/gpu/test_$t" "$into/tests/gpu" && strip "$into/tests/gpu/test_$t" || exit 1; done
-    # All libraries but the C library's own and CUDA's.
+    cp "$BUILD/tests/helpers/gpu_ranks" "$into/tests/gpu" && strip "$into/tests/gpu/gpu_ranks" || exit 1
+    for l in tune_nccl.so tune_mpi.so; do [ ! -e "$BUILD/$l" ] || { cp "$BUILD/$l" "$into" && strip --strip-unneeded "$into/$l"; } || exit 1; done
+    # All libraries but the C library's own, CUDA's, NCCL and MPI.
     less_blas "$into"/finetune_* "$into/init_model" "$into/make_tales" "$into/tests/bench/bench_gpu" "$into"/tests/gpu/test_* && less=openblas\|gfortran\|quadmath
     for p in "$into/finetune_full" "$into/tests/gpu/test_device"; do
         ldd "$p" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
@@ -74,7 +76,7 @@ case ${1:-} in
 --pack) pack "${2:-}"; exit ;;
 -*) sed -n '2,/^begin=/s/^# //p' "$0"; exit 0 ;;
 *.tar.gz) folder=$tmp/programs && mkdir "$folder" && tar -C "$folder" -xzf "$1" || exit 1 ;;
-"" | alive | numbers | why | peers | sanitizers) ;;
+"" | alive | ranks | numbers | why | peers | sanitizers) ;;
 *)
     [ -d "$1" ] || { echo "gpu.sh: neither a part nor a folder: \"$1\"; --help says which" >&2; exit 2; }
     folder=$(cd "$1" && pwd) || exit 1
@@ -90,9 +92,9 @@ elif [ -z "$folder" ]; then
     folder=$BUILD
 fi
 [ -n "$commit" ] || commit=$(cat "$folder/commit" 2>/dev/null) || commit=unknown
-parts=${*:-alive numbers why peers sanitizers}
+parts=${*:-alive ranks numbers why peers sanitizers}
 for p in $parts; do
-    case $p in alive | numbers | why | peers | sanitizers) ;; *) echo "gpu.sh: no part \"$p\"; --help says which" >&2; exit 2 ;; esac
+    case $p in alive | ranks | numbers | why | peers | sanitizers) ;; *) echo "gpu.sh: no part \"$p\"; --help says which" >&2; exit 2 ;; esac
 done
 
 # ---- libraries ----
@@ -110,6 +112,7 @@ cuda_folders() {
 GPU_LIBRARIES=$LD_LIBRARY_PATH
 for d in $(cuda_folders); do
     [ ! -e "$d/libcublasLt.so.13" ] || GPU_LIBRARIES=${GPU_LIBRARIES:+$GPU_LIBRARIES:}$d
+    [ ! -e "$d/../../nccl/lib/libnccl.so.2" ] || GPU_LIBRARIES=${GPU_LIBRARIES:+$GPU_LIBRARIES:}$d/../../nccl/lib
 done
 [ ! -d "$folder/lib" ] || GPU_LIBRARIES=${GPU_LIBRARIES:+$GPU_LIBRARIES:}$folder/lib
 export GPU_LIBRARIES
@@ -292,6 +295,37 @@ curves() {
     curve "LoRA, float32" 1e-4 finetune_lora --lora-r 4
     curve "LoRA, bfloat16" 2e-2 finetune_lora --lora-r 4 --dtype bfloat16
     curve "QLoRA, float32" 1e-4 finetune_lora --lora-r 4 --base-dtype nf4
+}
+
+# ---- ranks: NCCL on one GPU, and on two where there are two ----
+ranks() {
+    part 200 "ranks: sums by NCCL, and in the order of the ranks" || return
+    gpu_ranks=$folder/tests/gpu/gpu_ranks
+    [ -e "$gpu_ranks" ] || gpu_ranks=$folder/tests/helpers/gpu_ranks
+    export TUNE_MPI="$folder/tune_mpi.so"
+    [ ! -e "$folder/tune_nccl.so" ] || export TUNE_NCCL="$folder/tune_nccl.so"
+    into "one rank"
+    share 60 || { skip "one rank" "no time is left"; return; }
+    bounded $ours "$gpu_ranks" >"$said" 2>&1
+    code=$?
+    cat "$said"
+    if [ $code = 1 ] && grep -qE 'no tune_nccl.so|cannot load' "$said"; then skip "ranks" "NCCL is not installed"; return; fi
+    judge "one rank through NCCL" $code || return
+    program "one rank, exactly" 60 $ours "$gpu_ranks" exact
+    many=$(smi --query-gpu=index --format=csv,noheader | grep -c .)
+    [ "$many" -ge 2 ] || { skip "two ranks" "this machine has one GPU"; return; }
+    command -v mpirun >/dev/null && [ -e "$TUNE_MPI" ] || { skip "two ranks" "there is no mpirun, or no tune_mpi.so"; return; }
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for how in "" exact; do
+        for time in first second; do
+            into "two ranks $how $time"
+            share 60 || { skip "two ranks $how" "no time is left"; return; }
+            # shellcheck disable=SC2086 # one word or none
+            bounded mpirun -q --bind-to none -n 2 $ours "$gpu_ranks" $how >"$said" 2>&1
+            judge "two ranks through NCCL${how:+, exactly}" $? || return
+        done
+        if cmp -s "$kept/$(echo "two ranks $how first" | tr ' ' -).txt" "$said"; then ok "... the same bits twice"; else not_ok "... the same bits twice"; fi
+    done
 }
 
 # ---- numbers: what is fast, what is slow ----

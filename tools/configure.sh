@@ -31,6 +31,7 @@ look() {
         found="$found $name"
     else
         [ "$name" != MPI ] || { printf '# MPI      not found; only several ranks on CPUs need it (Debian: apt-get install libopenmpi-dev openmpi-bin)\n' >>"$tmp/found.new"; return; }
+        [ "$name" != NCCL ] || { printf '# NCCL     not found; only several GPUs need it (python3 -m pip install nvidia-nccl-cu13 nvidia-cuda-runtime)\n' >>"$tmp/found.new"; return; }
         [ "$name" != CMOCKA ] || { printf '# CMOCKA   not found; only the tests need it: make setup-test\n' >>"$tmp/found.new"; return; }
         printf '# %-8s NOT FOUND: make setup (Debian: apt-get install %s), or set %s_CFLAGS%s\n' \
             "$name" "$package" "$name" "${libs:+ and ${name}_LIBS}" >>"$tmp/found.new"
@@ -47,6 +48,22 @@ pkg-config --exists hdf5-serial 2>/dev/null && hdf5=hdf5-serial
 look HDF5 $hdf5 "$cflags" "$libs" hdf5.h 'H5Dget_chunk_info_by_coord(0, NULL, NULL, NULL, NULL)' libhdf5-dev
 look MICROHTTPD libmicrohttpd "" "-lmicrohttpd" microhttpd.h 'MHD_is_feature_supported(MHD_FEATURE_THREAD_NAMES)' libmicrohttpd-dev
 look MPI ompi-c "" "-lmpi" mpi.h 'MPI_VERSION' libopenmpi-dev
+# NCCL: the system's, CUDA's, or that of the packages of PyTorch, which have no libnccl.so.
+cflags= libs=-lnccl
+for d in /usr/local/cuda ${CUDA_HOME:-}; do
+    [ ! -e "$d/include/nccl.h" ] || { cflags=-I$d/include; libs="-L$d/lib64 -lnccl -Wl,-rpath,$d/lib64"; }
+done
+if [ -z "$cflags" ] && [ ! -e /usr/include/nccl.h ]; then
+    for d in $(python3 -c 'import sys; [print(p + "/nvidia") for p in sys.path if p and " " not in p]' 2>/dev/null) \
+        "${HOME:-/tmp}"/.cache/tune.c/venv*/lib/python3*/site-packages/nvidia; do
+        for cuda in "$d"/cu1* "$d/cuda_runtime"; do
+            [ ! -e "$d/nccl/include/nccl.h" ] || [ ! -e "$cuda/include/cuda_runtime.h" ] ||
+                { cflags="-I$d/nccl/include -I$cuda/include"; libs="-L$d/nccl/lib -l:libnccl.so.2 -Wl,-rpath,$d/nccl/lib"; }
+        done
+    done
+fi
+look NCCL nccl "$cflags" "$libs" nccl.h 'ncclGetVersion(NULL) + !ncclCommInitRankConfig' libnccl-dev
+case "$found" in *NCCL*) echo "NCCL_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *MPI*) echo "MPI_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *MICROHTTPD*) echo "STUDIO_FOUND = yes" >>"$tmp/new" ;; esac
 case "$found" in *HDF5*) echo "SWEEPS_FOUND = yes" >>"$tmp/new" ;; esac

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/gpu.h"
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -24,7 +25,7 @@ static const double PATIENCE_S = 300, ENDLESS_S = 1e9;
 struct fingerprint {
     int64_t number, step;
     uint64_t count, element;
-    int32_t kind, root;
+    int32_t kind, root, on_device, unused;
     char what[WHAT];
 };
 
@@ -44,6 +45,9 @@ struct peer {
 struct tune_comm {
     struct tune_transport t;
     double timeout_s;
+    struct tune_comm_gpu *gpu; /* NULL: arrays are in host memory alone */
+    bool exact;
+    char about[300];
     struct peer *peers;
     struct fingerprint *said; /* [size] of one collective */
     float *pieces;            /* [size - 1] of at most PIECE elements; grows */
@@ -124,6 +128,8 @@ static void tell_of(const struct fingerprint *f, char text[192])
     int n = snprintf(text, 192, "%s of \"%s\"", tune_collective_name((enum tune_collective_kind)f->kind), f->what);
     if (f->count > 0)
         n += snprintf(text + n, 192 - (size_t)n, ", %llu elements of %llu bytes", (unsigned long long)f->count, (unsigned long long)f->element);
+    if (f->on_device)
+        n += snprintf(text + n, 192 - (size_t)n, " of GPUs");
     if (f->kind == TUNE_BROADCAST)
         n += snprintf(text + n, 192 - (size_t)n, " from rank %d", f->root);
     snprintf(text + n, 192 - (size_t)n, ", step %lld", (long long)f->step);
@@ -175,16 +181,19 @@ static void add_in_order(float *sum, const float *const *from, int size, size_t 
     }
 }
 
-/* Elements of a rank's share from its element `first` on, at most PIECE. */
-static size_t piece_count(size_t count, int rank, int size, size_t first)
+size_t tune_comm_piece(size_t count, int rank, int size, size_t first, size_t *round)
 {
     size_t start = tune_comm_share(count, rank, size) + first, end = share_end(count, rank, size);
+    if (round)
+        *round = PIECE;
     return start >= end ? 0 : end - start < PIECE ? end - start : PIECE;
 }
 
 size_t tune_comm_held_bytes(const struct tune_comm *c, size_t count)
 {
-    return c ? (size_t)(c->t.size - 1) * piece_count(count, c->t.rank, c->t.size, 0) * sizeof *c->pieces : 0;
+    if (c && c->gpu)
+        return tune_gpu_held_bytes(c->gpu, count);
+    return c ? (size_t)(c->t.size - 1) * tune_comm_piece(count, c->t.rank, c->t.size, 0, NULL) * sizeof *c->pieces : 0;
 }
 
 /* Room for the pieces of the other ranks, of so many elements each. */
@@ -206,13 +215,13 @@ static int reduce_piece(struct tune_comm *c, const float *values, float *share, 
     const void *send[size];
     void *receive[size];
     const float *from[size];
-    size_t send_bytes[size], receive_bytes[size], own = piece_count(count, rank, size, first);
+    size_t send_bytes[size], receive_bytes[size], own = tune_comm_piece(count, rank, size, first, NULL);
     TRY(reserve_pieces(c, own));
     float *at = c->pieces;
     for (int r = 0; r < size; r++) {
         const float *piece = values + tune_comm_share(count, r, size) + first;
         send[r] = piece;
-        send_bytes[r] = piece_count(count, r, size, first) * sizeof *values;
+        send_bytes[r] = tune_comm_piece(count, r, size, first, NULL) * sizeof *values;
         receive_bytes[r] = own * sizeof *values;
         from[r] = r == rank ? piece : at;
         receive[r] = r == rank ? NULL : at;
@@ -268,6 +277,8 @@ static int move(struct tune_comm *c, const struct tune_collective *o, int *late)
 {
     if (o->count == 0)
         return 0;
+    if (o->on_device)
+        return tune_gpu_move(c->gpu, o, late);
     switch (o->kind) {
     case TUNE_REDUCE_SCATTER: return reduce_scatter(c, o, late);
     case TUNE_ALL_GATHER: return all_gather(c, o, late);
@@ -286,6 +297,8 @@ static int check_collective(const struct tune_comm *c, const struct tune_collect
                               o->kind == TUNE_REDUCE_SCATTER ? sizeof(float) : o->element);
     if (bytes && o->count > SIZE_MAX / 2 / o->element)
         return tune_error_set("%s of %s: %zu elements of %zu bytes are too many", tune_collective_name(o->kind), o->what, o->count, o->element);
+    if (o->on_device && !c->gpu)
+        return tune_error_set("%s of %s: the comm has no device", tune_collective_name(o->kind), o->what);
     if (o->kind == TUNE_BROADCAST && (o->root < 0 || o->root >= c->t.size))
         return tune_error_set("broadcast of %s: there is no rank %d; ranks are 0 to %d", o->what, o->root, c->t.size - 1);
     return 0;
@@ -306,7 +319,7 @@ static void run(struct tune_comm *c, int64_t number)
 {
     const struct queued *q = &c->queue[number % QUEUE];
     struct fingerprint mine = {.number = number, .step = q->step, .count = q->what.count, .element = q->what.element,
-                               .kind = (int32_t)q->what.kind, .root = q->what.root};
+                               .kind = (int32_t)q->what.kind, .root = q->what.root, .on_device = q->what.on_device};
     struct tune_collective_record *record = &c->records[number % RECORDS];
     int late = -1;
     memcpy(mine.what, q->name, sizeof mine.what);
@@ -455,6 +468,13 @@ int tune_comm_sum_whole(struct tune_comm *c, const char *what, int64_t *values, 
     return good ? 0 : -1;
 }
 
+void tune_comm_fail(struct tune_comm *c)
+{
+    pthread_mutex_lock(&c->lock);
+    fail(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
 int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
 {
     static const uint8_t halves[2][16] = {{1}, {2}};
@@ -472,9 +492,7 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
         return 0;
     tune_error_usage("ranks differ in %s: rank %d on %s has others than rank 0 on %s; start all ranks alike", what, other, c->peers[other].host,
                      c->peers[0].host);
-    pthread_mutex_lock(&c->lock);
-    fail(c);
-    pthread_mutex_unlock(&c->lock);
+    tune_comm_fail(c);
     return -1;
 }
 
@@ -529,6 +547,40 @@ void tune_comm_overlap(struct tune_comm *c, double *took_s, double *waited_s)
     *took_s = c->took_s;
     *waited_s = c->blocked_s;
     pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- arrays of a device ---- */
+
+void tune_comm_exact(struct tune_comm *c, bool exact)
+{
+    c->exact = exact;
+}
+
+bool tune_comm_has_device(const struct tune_comm *c)
+{
+    return c->gpu;
+}
+
+const char *tune_comm_about_device(const struct tune_comm *c)
+{
+    return c->about;
+}
+
+struct tune_link_place tune_comm_link(struct tune_comm *c, struct tune_device *dev, bool *exact)
+{
+    *exact = c->exact;
+    return (struct tune_link_place){.rank = c->t.rank, .size = c->t.size, .dev = dev, .t = &c->t, .timeout_s = &c->timeout_s};
+}
+
+void tune_comm_set_gpu(struct tune_comm *c, struct tune_comm_gpu *g, const char *about)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->gpu && c->failed)
+        tune_gpu_failed(c->gpu);
+    pthread_mutex_unlock(&c->lock);
+    tune_gpu_free(c->gpu);
+    c->gpu = g;
+    snprintf(c->about, sizeof c->about, "%s", about ? about : "");
 }
 
 /* ---- open and close ---- */
@@ -632,6 +684,7 @@ void tune_comm_close(struct tune_comm *c)
         pthread_mutex_unlock(&c->lock);
         pthread_join(c->thread, NULL);
     }
+    tune_comm_set_gpu(c, NULL, NULL);
     close_transport(&c->t, c->failed);
     pthread_cond_destroy(&c->over);
     pthread_cond_destroy(&c->more);

@@ -29,6 +29,7 @@ extern "C" {
 #endif
 
 struct tune_comm;
+struct tune_device;
 struct tune_flags;
 
 enum tune_collective_kind {
@@ -50,6 +51,8 @@ struct tune_collective {
     size_t count;
     size_t element;    /* bytes of an element; reduce_scatter: 4 */
     int root;          /* of broadcast */
+    bool on_device;    /* the arrays are on the device of tune_comm_use_device: address.at as a
+                        * pointer. Until the collective is over, nobody else uses the device */
 };
 
 /* tune_comm_open - a comm over a transport, which it owns from then on and closes, also after an
@@ -65,8 +68,8 @@ struct tune_collective {
  * tune_get_comm - the comm of this process. It is flags->comm, which the other getters read, and
  * tune_flags_free closes it. The ranks' options must be alike. Where ranks share a host and
  * flags->threads is 0, it becomes their share of the cores, and each rank is bound to its own, if
- * the launcher has not bound them. NULL with an error: a launcher started other ranks than
- * flags->ranks says.
+ * the launcher has not bound them. There each rank's tune_get_device takes another GPU. NULL with
+ * an error: a launcher started other ranks than flags->ranks says.
  * tune_comm_rank - our number, from 0.
  * tune_comm_size - how many ranks there are.
  * tune_comm_follows - whether there is another rank that prints and writes the run folder for us:
@@ -84,6 +87,18 @@ int tune_comm_size(const struct tune_comm *c);
 bool tune_comm_follows(const struct tune_comm *c);
 const char *tune_comm_host(const struct tune_comm *c, int rank);
 int tune_comm_local(const struct tune_comm *c, int *place);
+
+/* tune_comm_exact - before tune_comm_use_device: arrays of GPUs, too, are added in the order of the
+ * ranks, so that their sums have the bits of other ranks'. Else NCCL adds them.
+ * tune_comm_use_device - open NCCL between the GPUs of the ranks, of which dev is ours. All ranks
+ * call it. It closes with the device. A CPU, and a program without tune_nccl.so, have nothing to
+ * open. -1 with an error, of kind USAGE if two ranks have one GPU.
+ * tune_comm_has_device - whether there are collectives on_device.
+ * tune_comm_about_device - how the gradients of GPUs travel, for people; "": there is no GPU. */
+void tune_comm_exact(struct tune_comm *c, bool exact);
+int tune_comm_use_device(struct tune_comm *c, struct tune_device *dev);
+bool tune_comm_has_device(const struct tune_comm *c);
+const char *tune_comm_about_device(const struct tune_comm *c);
 
 /* tune_comm_share - the first element of a rank's share of count elements. The share ends where
  * that of rank + 1 begins. Shares differ by at most one element, and may be empty.
@@ -143,8 +158,8 @@ struct tune_collective_record {
  * tune_comm_bytes - bytes that this rank has sent in collectives.
  * tune_comm_overlap - of those that tune_comm_start began: how long they took, from when they could
  * begin, and how long tune_comm_wait waited for them. The rest ran beside the caller's work.
- * tune_comm_held_bytes - memory that a comm takes for its first reduce_scatter of count elements; c
- * may be NULL.
+ * tune_comm_held_bytes - memory that a comm takes for its first reduce_scatter of count elements.
+ * It is on the device if tune_comm_has_device. c may be NULL.
  * tune_collective_name - "reduce_scatter" and so on. */
 int tune_comm_history(struct tune_comm *c, struct tune_collective_record *records, int most);
 uint64_t tune_comm_bytes(struct tune_comm *c);

@@ -116,6 +116,11 @@ struct tune_comm *tune_get_comm(struct tune_flags *flags)
         tune_comm_close(c);
         return NULL;
     }
+    if (tune_comm_size(c) > 1) {
+        tune_comm_local(c, &flags->place);
+        tune_comm_exact(c, flags->exact_ranks);
+        flags->share_device = tune_comm_use_device;
+    }
     flags->comm = c;
     flags->close_comm = tune_comm_close;
     flags->comm_speaks = tune_comm_speaks;

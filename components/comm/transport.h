@@ -32,6 +32,9 @@ struct tune_transport {
     /* Get the root's data. */
     int (*broadcast)(void *own, void *data, size_t bytes, int root, int *late);
 
+    /* -1 if a rank has ended, without waiting; else 0. NULL: it cannot tell. */
+    int (*look)(void *own, int *late);
+
     /* 1 if no rank of this machine has asked before; else 0. Any thread may ask. */
     int (*first)(void *own);
 

@@ -77,14 +77,20 @@ static int cuda_index(const char *name)
     return n >= 0 && n <= 1023 && *end == 0 ? (int)n : -1;
 }
 
-static int open_cuda(struct tune_device *dev, int index)
+static int open_cuda(struct tune_device *dev, int index, bool round)
 {
     __typeof__(tune_cuda_open) *open = find_cuda();
-    return open ? open(dev, index) : -1;
+    return open ? open(dev, index, round) : -1;
 }
 
 struct tune_device *tune_device_open(const char *name, int threads)
 {
+    return tune_device_open_place(name, threads, 0);
+}
+
+struct tune_device *tune_device_open_place(const char *name, int threads, int place)
+{
+    bool round = !strcmp(name, "cuda") && place > 0;
     int index = cuda_index(name);
     if (index < 0 && strcmp(name, "cpu") != 0) {
         tune_error_usage("device \"%s\": expected cpu, cuda or cuda:N, a GPU's number from 0 on", name);
@@ -98,7 +104,7 @@ struct tune_device *tune_device_open(const char *name, int threads)
         return NULL;
     dev->threads = threads;
     dev->logits_bytes = TUNE_CPU_LOGITS;
-    if ((index >= 0 ? open_cuda(dev, index) : tune_cpu_open(dev)) < 0) {
+    if ((index >= 0 ? open_cuda(dev, round ? place : index, round) : tune_cpu_open(dev)) < 0) {
         free(dev);
         return NULL;
     }
@@ -132,6 +138,8 @@ void tune_device_close(struct tune_device *dev)
 {
     if (!dev)
         return;
+    if (dev->closing)
+        dev->closing(dev->closing_with);
     dev->ops->close(dev);
     free(dev);
 }
@@ -217,6 +225,16 @@ int tune_device_in_place(struct tune_device *dev, tune_address memory, void **ho
     TRY(dev->ops->sync(dev));
     *host = dev->ops->in_place ? dev->ops->in_place(dev, memory) : NULL;
     return 0;
+}
+
+void *tune_device_stream(struct tune_device *dev)
+{
+    return dev->ops->stream ? dev->ops->stream(dev) : NULL;
+}
+
+int tune_device_done(struct tune_device *dev)
+{
+    return dev->ops->done ? dev->ops->done(dev) : tune_error_set("%s has no stream", dev->name);
 }
 
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory)

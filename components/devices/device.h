@@ -134,6 +134,9 @@ struct tune_device {
      * made. Another size rounds the loss and the gradients in another way. */
     int64_t logits_bytes;
     struct tune_doing doing;
+    /* called first by tune_device_close, for what works on the device's memory; NULL: nothing */
+    void (*closing)(void *closing_with);
+    void *closing_with;
     void *state;              /* private to the backend */
 };
 
@@ -149,8 +152,11 @@ static inline void tune_device_does(struct tune_device *dev, enum tune_phase pha
  * if that is set, else one for each core that this process may use (machine/cpus.h), at most 4096.
  * dev->threads is what OpenMP really gives; dev->warning says if that is fewer. NULL with an error:
  * unknown device, bad thread count, or a device that is not there.
+ * tune_device_open_place - the same, but "cuda" is the GPU number place of those that are here,
+ * counted round. So ranks of one machine each take another one.
  * tune_device_close - close it, after everything made on it was freed. */
 struct tune_device *tune_device_open(const char *name, int threads);
+struct tune_device *tune_device_open_place(const char *name, int threads, int place);
 void tune_device_close(struct tune_device *dev);
 
 /* tune_device_plan - a device that only says what a run would take of it. It may be a GPU that is
@@ -201,6 +207,14 @@ int tune_device_release(struct tune_device *dev, tune_address memory, int64_t by
  * CPU). Else *host is NULL; use a download. Valid until an operation that uses the memory is
  * queued. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
+
+/* tune_device_stream - for libraries that work on a GPU's arrays: the CUDA stream that operations
+ * are queued in. All that was called before is queued first. The GPU becomes the calling thread's.
+ * NULL: the device is no GPU.
+ * tune_device_done - 1: all that is in the stream is done; 0: not yet. It does not wait. -1 with an
+ * error. Only of a GPU. */
+void *tune_device_stream(struct tune_device *dev);
+int tune_device_done(struct tune_device *dev);
 
 /* tune_to_host - wait, then copy all numbers of t as float32 into out [elements]. t is F32, BF16 or
  * NF4, and may have rows that lie apart. For looking at numbers. */

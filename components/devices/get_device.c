@@ -4,7 +4,11 @@
 
 struct tune_device *tune_get_device(const struct tune_flags *flags)
 {
-    struct tune_device *dev = tune_device_open(flags->device, flags->threads);
+    struct tune_device *dev = tune_device_open_place(flags->device, flags->threads, flags->place);
+    if (dev && flags->share_device && flags->share_device(flags->comm, dev) < 0) {
+        tune_device_close(dev);
+        return NULL;
+    }
     if (dev)
         tune_get_logits_bytes(dev, flags);
     return dev;

@@ -43,6 +43,7 @@ extern "C" {
 #endif
 
 struct cJSON;
+struct tune_device;
 struct tune_failure;
 struct tune_flags;
 
@@ -117,7 +118,7 @@ struct tune_flags {
     int64_t seed, eval_rows;
     double clip_norm, label_smoothing, neftune_alpha;
     int logits_chunk; /* MiB; 0: the device's own size */
-    bool save, card, plan_memory, requeue;
+    bool save, card, plan_memory, requeue, exact_ranks;
     int ranks;        /* processes that train together; 0: those of a launcher, else one */
     enum tune_shard shard;
     double timeout_s; /* how long a rank waits for another */
@@ -154,6 +155,10 @@ struct tune_flags {
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
     int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */
+    /* likewise, for tune_get_device: which of this machine's ranks we are; what joins the device to
+     * the comm; NULL: nothing */
+    int place;
+    int (*share_device)(struct tune_comm *comm, struct tune_device *dev);
     struct tune_failure *failure; /* what to do if the program fails (core/failure.h) */
     /* 1 from tune_get_dataset until tune_get_logger makes the run folder, or until the first
      * tune_loader_more. Then there is nothing to save, and the handler ends the program at once. */
@@ -640,6 +645,9 @@ extern const struct tune_service tune_plan_memory;
      "averages; each rank updates its part of the weights. fsdp is not built yet"}, \
     {"timeout", TUNE_FREE(TUNE_DOUBLE), &(f).timeout_s, "300", "(0,1e6]", "s", \
      "how long a rank may be behind the others. Then they end with an error that names it"}, \
+    {"exact-ranks", TUNE_FREE(TUNE_BOOL), &(f).exact_ranks, "false", "", "", \
+     "on GPUs, add the ranks' gradients in the order of the ranks, as CPUs always do. Else NCCL " \
+     "adds them, which is faster, with the same bits for the same ranks on the same machine"}, \
     {"requeue", TUNE_OF_SESSION(TUNE_BOOL), &(f).requeue, "false", "", "", \
      "go on with the run in --output if this command began it, else begin it. In a Slurm job, a " \
      "signal such as that of the time limit also puts the job back into the queue"}, \

@@ -450,7 +450,8 @@ static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
                  flags->shard == TUNE_DDP ? "" : ", its part of the optimizer's moments and averages,");
     if (was > 0 && was != size)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; before, the run had %d; --accumulate is now %d", was, flags->loader.accumulate);
-    return tune_logger_note(log, "ranks", text);
+    TRY(tune_logger_note(log, "ranks", text));
+    return c && *tune_comm_about_device(c) ? tune_logger_note(log, "gradients", tune_comm_about_device(c)) : 0;
 }
 
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,

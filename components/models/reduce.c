@@ -15,12 +15,13 @@ void tune_model_ranks(struct tune_model *m, struct tune_comm *comm)
 }
 
 /* Each rank adds up its share of values[count], and gets the others' if it wants all. Returns the number of the last collective. */
-static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what, bool all)
+static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what, bool all, bool on_device)
 {
     float *share = values + tune_comm_share(count, tune_comm_rank(c), tune_comm_size(c));
     struct tune_collective add = {.kind = TUNE_REDUCE_SCATTER, .what = what, .from = values, .to = share, .count = count,
-                                  .element = sizeof *values};
-    struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = values, .count = count, .element = sizeof *values};
+                                  .element = sizeof *values, .on_device = on_device};
+    struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = values, .count = count, .element = sizeof *values,
+                                  .on_device = on_device};
     int64_t number = tune_comm_start(c, &add);
     return number < 0 || !all ? number : tune_comm_start(c, &get);
 }
@@ -33,7 +34,7 @@ static int start_unit(struct tune_model *m, int unit, float *gradients)
     for (const struct span *s = m->spans; s < m->spans + m->span_count; s++) {
         if (s->unit != unit)
             continue;
-        m->reducing = start(m->comm, gradients + s->gradient, (size_t)s->count, what, m->shard == TUNE_DDP);
+        m->reducing = start(m->comm, gradients + s->gradient, (size_t)s->count, what, m->shard == TUNE_DDP, false);
         TRY(m->reducing);
     }
     return 0;
@@ -69,12 +70,20 @@ static int add_up_copy(struct tune_model *m)
     int status = copy ? tune_device_download(m->dev, copy, g.data, bytes) : -1;
     if (status == 0)
         status = tune_device_sync(m->dev);
-    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients", true) : -1;
+    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients", true, false) : -1;
     status = number < 0 ? -1 : tune_comm_wait(m->comm, number);
     if (status == 0)
         status = tune_device_upload(m->dev, g.data, copy, bytes);
     free(copy);
     return status;
+}
+
+/* NCCL adds them where they are. */
+static int add_up_on_device(struct tune_model *m)
+{
+    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
+    int64_t number = start(m->comm, (float *)(uintptr_t)g.data.at, (size_t)g.shape[0], "gradients", true, true);
+    return number < 0 ? -1 : tune_comm_wait(m->comm, number);
 }
 
 /* Backward has started the units from the last one down to reduced_from. */
@@ -83,7 +92,7 @@ static int add_up_gradients(struct tune_model *m)
     float *gradients;
     TRY(in_place(m, &gradients));
     if (!gradients)
-        return add_up_copy(m);
+        return tune_comm_has_device(m->comm) ? add_up_on_device(m) : add_up_copy(m);
     for (int unit = m->reduced_from - 1; unit >= 0; unit--)
         TRY(start_unit(m, unit, gradients));
     m->reduced_from = m->config.layers + 2;

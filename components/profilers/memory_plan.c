@@ -106,7 +106,8 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "loader", loader, HOST);
     if (o->comm && tune_comm_size(o->comm) > 1)
         add(plan, "other ranks' gradients", (int64_t)tune_comm_held_bytes(o->comm, (size_t)model.gradients / sizeof(float)) +
-                                                (plan->memory.shared ? 0 : model.gradients), HOST);
+                                                (plan->memory.shared || tune_comm_has_device(o->comm) ? 0 : model.gradients),
+            tune_comm_has_device(o->comm) ? DEVICE : HOST);
     add(plan, "reference", reference_bytes(r), HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
     add(plan, "longest row", row, HOST);

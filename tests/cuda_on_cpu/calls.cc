@@ -176,32 +176,47 @@ using namespace emu;
 
 /* ---- devices ---- */
 
+/* CUDA_ON_CPU_GPUS: how many there are. A process should use one of them: all have one memory. */
+static int device_count()
+{
+    const char *text = getenv("CUDA_ON_CPU_GPUS");
+    return text ? atoi(text) : 1;
+}
+
+static thread_local int device_of_thread;
+
+int emu::current_device() { return device_of_thread; }
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     EMU_CALLED("cudaGetDeviceCount");
-    *count = 1;
+    *count = device_count();
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
     EMU_CALLED("cudaGetDevice");
-    *device = 0;
+    *device = device_of_thread;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     EMU_CALLED("cudaSetDevice");
-    return device == 0 ? cudaSuccess : returned(cudaErrorInvalidDevice);
+    if (device < 0 || device >= device_count())
+        return returned(cudaErrorInvalidDevice);
+    device_of_thread = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     EMU_CALLED("cudaGetDeviceProperties");
-    if (device != 0)
+    if (device < 0 || device >= device_count())
         return returned(cudaErrorInvalidDevice);
     *p = cudaDeviceProp();
+    p->pciBusID = device;
     snprintf(p->name, sizeof p->name, "CUDA on the CPU, as sm_%d", architecture());
     p->totalGlobalMem = memory_total();
     p->sharedMemPerBlock = STATIC_SHARED;

@@ -40,11 +40,15 @@ size_t memory_total();
 bool memory_take(int64_t bytes);
 bool memory_load(const void *kernel);
 
-/* queue - append work to a stream; `what` is the call's name.
+/* queue - append work to a stream; `what` is the call's name. ready: asked again and again, until it
+ * says that the work can run; empty: it always can.
+ * current_device - of the calling thread.
  * wait_for - run what waits in a stream.
  * finish_all - run everything that waits in every stream.
  * break_capture - if the stream is captured, the capture fails at its end. */
-cudaError_t queue(cudaStream_t stream, const char *what, std::function<void()> work);
+cudaError_t queue(cudaStream_t stream, const char *what, std::function<void()> work,
+                  std::function<bool()> ready = {});
+int current_device();
 cudaError_t wait_for(cudaStream_t stream);
 void finish_all();
 bool is_capturing();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <thread>
 #include <vector>
 
 typedef std::function<void()> work;
@@ -19,8 +20,14 @@ struct emu_graph_exec {
     std::vector<work> nodes;
     int64_t bytes; /* of device memory */
 };
+/* ready: whether it can run now; empty: it always can. */
+struct item {
+    work todo;
+    std::function<bool()> ready;
+};
 struct emu_stream {
-    std::deque<work> waiting;
+    std::deque<item> waiting;
+    int device = 0;
     uint64_t queued = 0, done = 0;
     bool blocking = true; /* ordered with the null stream */
     bool destroyed = false;
@@ -61,17 +68,24 @@ static bool is_stream(cudaStream_t stream)
     return false;
 }
 
-/* Run what waits in s, up to its item `number`. A lost GPU drops it. */
-static void run_until(emu_stream *s, uint64_t number)
+/* Run what waits in s, up to its item `number`. A lost GPU drops it. patient: wait for an item that
+ * is not ready. */
+static void run_until(emu_stream *s, uint64_t number, bool patient = true)
 {
     if (s->done >= number)
         return;
     open_memory open; /* once for all items */
     while (s->done < number && !s->waiting.empty()) {
-        work next = std::move(s->waiting.front());
+        if (!is_lost() && s->waiting.front().ready && !s->waiting.front().ready()) {
+            if (!patient)
+                return;
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+            continue;
+        }
+        item next = std::move(s->waiting.front());
         s->waiting.pop_front();
         if (!is_lost())
-            next();
+            next.todo();
         s->done++;
     }
 }
@@ -125,20 +139,22 @@ static uint64_t queued_so_far;
 
 uint64_t queued() { return queued_so_far; }
 
-cudaError_t queue(cudaStream_t stream, const char *what, work todo)
+cudaError_t queue(cudaStream_t stream, const char *what, work todo, std::function<bool()> ready)
 {
     if (in_kernel())
         fail("a kernel calls %s", what);
     if (!is_stream(stream))
         return returned(cudaErrorInvalidResourceHandle);
     emu_stream *s = stream_of(stream);
+    if (stream && s->device != current_device())
+        return returned(cudaErrorInvalidResourceHandle);
     if (counting())
         return cudaSuccess;
     if (s->capture) {
         s->capture->nodes.push_back(todo);
         return cudaSuccess;
     }
-    s->waiting.push_back(ordered(s, todo));
+    s->waiting.push_back({ordered(s, todo), ready});
     s->queued++;
     queued_so_far++;
     return cudaSuccess;
@@ -190,6 +206,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     EMU_CALLED("cudaStreamCreateWithFlags");
     *stream = new emu_stream();
+    (*stream)->device = current_device();
     (*stream)->blocking = !(flags & cudaStreamNonBlocking);
     streams.push_back(*stream);
     return cudaSuccess;
@@ -235,7 +252,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     emu_stream *s = stream_of(stream);
     if (breaks_capture(s))
         return returned(cudaErrorStreamCaptureUnsupported);
-    run_until(s, s->done + 1); /* somebody who asks again and again comes to the end */
+    run_until(s, s->done + 1, false); /* somebody who asks again and again comes to the end */
     return s->done == s->queued ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -313,7 +330,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
         return returned(cudaErrorStreamCaptureUnsupported);
     if (!event->stream || event->stream->done >= event->number)
         return cudaSuccess;
-    run_until(event->stream, event->stream->done + 1);
+    run_until(event->stream, event->stream->done + 1, false);
     return event->stream->done >= event->number ? cudaSuccess : cudaErrorNotReady;
 }
 

@@ -10,6 +10,9 @@ mkdir -p "$tmp/programs/tests/gpu" "$tmp/programs/tests/bench" "$tmp/bin"
 for p in init_model make_tales; do ln -s "$BUILD/$p" "$tmp/programs/$p"; done
 for p in finetune_full finetune_lora; do ln -s "$BUILD/cuda_on_cpu/$cxx/$p" "$tmp/programs/$p"; done
 ln -s "$BUILD/cuda_on_cpu/$cxx/bench_gpu" "$tmp/programs/tests/bench/bench_gpu"
+ln -s "$BUILD/cuda_on_cpu/$cxx/gpu_ranks" "$tmp/programs/tests/gpu/gpu_ranks"
+ln -s "$BUILD/cuda_on_cpu/$cxx/tune_nccl.so" "$tmp/programs/tune_nccl.so"
+ln -s "$BUILD/tune_mpi.so" "$tmp/programs/tune_mpi.so"
 # One of the tests: the others run by themselves.
 for t in attention norms products operations updates; do printf '#!/bin/sh\necho "ok 1 - nothing"\n' >"$tmp/programs/tests/gpu/test_$t"; done
 chmod +x "$tmp"/programs/tests/gpu/*
@@ -17,7 +20,7 @@ ln -s "$BUILD/cuda_on_cpu/test_device.$cxx" "$tmp/programs/tests/gpu/test_device
 # NVIDIA's tools, as far as the script reads them. They run the program that they are given.
 cat >"$tmp/bin/nvidia-smi" <<'S'
 #!/bin/sh
-case $* in *-lms*) echo 11; echo 4321; exec sleep 600 ;; *compute_cap,memory*) echo "GPU of the test, 1.0" ;; *compute_cap*) echo 9.0 ;; *) echo "NVIDIA Test 1" ;; esac
+case $* in *=index*) seq "${GPUS:-1}" ;; *-lms*) echo 11; echo 4321; exec sleep 600 ;; *compute_cap,memory*) echo "GPU of the test, 1.0" ;; *compute_cap*) echo 9.0 ;; *) echo "NVIDIA Test 1" ;; esac
 S
 cat >"$tmp/bin/nvcc" <<'S'
 #!/bin/sh
@@ -57,6 +60,15 @@ for curve in "full, float32" "full, bfloat16" "LoRA, float32" "LoRA, bfloat16" "
 done
 is "... the kernels are compiled there, for that GPU" eval 'has "^ok - kernels built anew for sm_90a: built in" && [ "$(grep -c "^-arch=sm_90a$" "$tmp/result.d/nvcc.txt")" = $(($(ls components/devices/cuda/*.cu | wc -l) + 1)) ]'
 is "... and the sum" has '^12 passed, 0 failed, 0 skipped, in [0-9]+ s$'
+is "gpu.sh: ranks, on one GPU" eval 'gpu "$tmp/programs" ranks || { cat "$tmp/out"; false; }'
+is "... one rank through NCCL" eval 'has "^1 ranks, gradients stay on the GPUs; added by NCCL" && has "^ok - one rank through NCCL" && has "^ok - two ranks # SKIP this machine has one GPU" && has "^2 passed, 0 failed, 1 skipped"'
+is "... without NCCL they are skipped" eval 'mv "$tmp/programs/tune_nccl.so" "$tmp/away"; TUNE_NCCL=/nowhere.so gpu "$tmp/programs" ranks; mv "$tmp/away" "$tmp/programs/tune_nccl.so"; has "^ok - ranks # SKIP NCCL is not installed"'
+if [ -e "$BUILD/tune_mpi.so" ] && command -v mpirun >/dev/null; then
+    is "gpu.sh: ranks, on two GPUs" eval 'OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none GPUS=2 CUDA_ON_CPU_GPUS=2 gpu "$tmp/programs" ranks || { cat "$tmp/out"; false; }'
+    is "... by NCCL and exactly, twice each" eval 'has "^ok - two ranks through NCCL, exactly" && [ "$(grep -c "^ok - ... the same bits twice" "$tmp/result.txt")" = 2 ] && has "^8 passed, 0 failed, 0 skipped"'
+else
+    skip "gpu.sh: ranks, on two GPUs" "no MPI here"
+fi
 is "gpu.sh: numbers, why and peers, by name" eval 'gpu "$tmp/programs" numbers why peers || { cat "$tmp/out"; false; }'
 for figure in "product 32x32x32" "copy, float32" glu_forward glu_backward rmsnorm_forward rmsnorm_backward rope adamw \
     "attention_forward, texts of 32" "attention_backward, texts of 16" "lm_head, 16 rows" "lm_head dx, 64 rows" "cross_entropy, 32 rows" \

@@ -16,6 +16,8 @@ only() {
 }
 only 'cblas\.h' components/devices/cpu/ components/sweeps/surrogate/
 only '(cuda|cublas|cudnn|nvml|nccl)[A-Za-z_]*\.h' components/devices/cuda/ components/comm/nccl tests/cuda_on_cpu/
+only 'nccl\.h' components/comm/nccl/ tests/cuda_on_cpu/
+only 'comm/gpu\.h' components/comm/
 only 'mpi\.h' components/comm/mpi
 only 'hdf5\.h' components/sweeps/stores/
 only 'yaml\.h' components/files/
@@ -241,6 +243,22 @@ for p in finetune_full tokenize space sweep samples studio; do
 done
 none "a recipe loads no CUDA or MPI library until asked to" "$(readelf -d "$BUILD/finetune_full" | grep NEEDED | grep -iE 'cuda|cublas|cudnn|nccl|nvidia|mpi')"
 
+# ---- libraries that programs open ----
+# opens LIBRARY - the program has each function of ours that the library calls.
+opens() {
+    nm -D --defined-only "$BUILD/finetune_full" | awk '{ print $NF }' | sort >"$tmp/given"
+    nm -D --undefined-only "$BUILD/$1" | awk '$NF ~ /^tune_/ { print $NF }' | sort | comm -23 - "$tmp/given"
+}
+for l in tune_mpi.so tune_nccl.so; do
+    if [ -e "$BUILD/$l" ]; then
+        is "$l calls functions of ours" eval 'nm -D --undefined-only "$BUILD/$l" | grep -q " tune_error_set"'
+        none "... which a recipe has" "$(opens $l)"
+        none "... and finds its own libraries" "$(ldd "$BUILD/$l" | grep 'not found')"
+    else
+        skip "$l" "it was not built here"
+    fi
+done
+
 # ---- what `make bench` builds stands without cmocka ----
 # It is looked for in vain here: the tests ask for it, nothing else does. `make -n` prints the links and makes none.
 links() { make -n BUILD="$tmp/without" CC="$CC" CMOCKA_LIBS=-lno_cmocka "$@" 2>&1; }
@@ -276,6 +294,7 @@ fi
 mkdir "$tmp/include" && for d in /usr/include/cjson /usr/local/include/cjson; do [ -d "$d" ] && ln -sfn "$d" "$tmp/include/cjson"; done
 blas=$(grep '^OPENBLAS_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 hdf5=$(grep '^HDF5_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-) yaml=$(grep '^YAML_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
+nccl=$(grep '^NCCL_FOUND' "$BUILD/config.mk" >/dev/null && grep '^NCCL_CFLAGS' "$BUILD/config.mk" | cut -d= -f2- | sed 's/-I/-isystem /g')
 mpi=$(grep '^MPI_FOUND' "$BUILD/config.mk" >/dev/null && grep '^MPI_CFLAGS' "$BUILD/config.mk" | cut -d= -f2-)
 cmocka=$(grep "^CMOCKA_CFLAGS" "$BUILD/config.mk" | cut -d= -f2-)
 for h in $(find /usr/include /usr/local/include -name cblas.h -o -name microhttpd.h -o -name 'openblas_config*.h' -o -name yaml.h 2>/dev/null); do
@@ -284,8 +303,8 @@ done
 # what make sets for one set of the CPU's kernels
 set='-DTUNE_CPU_ISA=tune_cpu_isa_x -DTUNE_CPU_NAME="x" -DTUNE_CPU_ISAS(F)=F(x)'
 warnings() { # compiler
-    find components recipes tools datasets tests -name '*.c' | grep -v -e "^components/comm/${mpi:+no}mpi/" | while read -r f; do
-        "$@" $set -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents -Itests $blas $hdf5 $yaml $mpi $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
+    find components recipes tools datasets tests -name '*.c' | grep -v -e "^components/comm/${mpi:+no}mpi/" -e "^components/comm/${nccl:+no}nccl/" | while read -r f; do
+        "$@" $set -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents -Itests $blas $hdf5 $yaml $mpi $nccl $cmocka -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }
 kernels() { # compiler: the CPU's kernels, for every instruction set
@@ -298,7 +317,7 @@ kernels() { # compiler: the CPU's kernels, for every instruction set
 if command -v clang >/dev/null 2>&1; then none "clang: no warnings" "$(warnings clang && kernels clang)"; else skip "clang: no warnings" "no clang"; fi
 # another C library, and standard C to the letter; HDF5's headers and OpenBLAS's are of this machine's library
 foreign() {
-    find components recipes tools datasets -name '*.c' | grep -v -e ^components/sweeps/stores/ -e ^components/comm/mpi/ -e /blas.c | while read -r f; do
+    find components recipes tools datasets -name '*.c' | grep -v -e ^components/sweeps/stores/ -e ^components/comm/mpi/ -e ^components/comm/nccl/ -e /blas.c | while read -r f; do
         musl-gcc $set -std=c11 -pedantic -Wall -Wextra -Werror -D_GNU_SOURCE -Icomponents "-I$tmp/include" -fopenmp -fsyntax-only "$f" 2>&1 | head -n 5
     done
 }

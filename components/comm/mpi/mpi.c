@@ -25,6 +25,7 @@
 /* PART: most bytes of one message. Each part may take as long as a rank may be late. */
 enum { PART = 1 << 22, TAG_MEET = 1, TAG_DATA, TAG_END };
 static const double LOOK_S = 0.05; /* between looks for processes that have ended */
+static const double GRACE_S = 0.3; /* see mpi_look */
 
 /* The end of a rank. */
 enum fate { ENDED, STOPPED, LATE, FATES };
@@ -42,6 +43,7 @@ struct world {
     MPI_Request *ends;     /* [size] the word of each rank that it closes */
     int *ranks;            /* [2 * size] with which rank each request is */
     double timeout_s;      /* of the last meeting */
+    double looked_s, missed_s; /* when mpi_look looked, and first found one that has ended; 0: none has */
     struct board *board;
     MPI_Win window;        /* that holds the board */
 };
@@ -203,6 +205,28 @@ static int mpi_broadcast(void *own, void *data, size_t bytes, int root, int *lat
     return 0;
 }
 
+/* A rank that closed in good order has ended, too. So it gets a moment, in which our own work comes to its end if it can. */
+static int mpi_look(void *own, int *late)
+{
+    struct world *w = own;
+    double now = tune_clock_s();
+    if (now - w->looked_s < LOOK_S)
+        return 0;
+    w->looked_s = now;
+    int lost = find_ended(w, false);
+    for (int r = 0; lost < 0 && r < w->size; r++) {
+        int closed = 0;
+        if (r != w->rank)
+            CHECK(MPI_Test(&w->ends[r], &closed, MPI_STATUS_IGNORE));
+        lost = closed ? r : -1;
+    }
+    if (lost < 0 && !atomic_load(&w->board->blamed))
+        w->missed_s = 0;
+    else if (w->missed_s <= 0)
+        w->missed_s = now;
+    return w->missed_s > 0 && now - w->missed_s > GRACE_S ? blame(w, lost, ENDED, late) : 0;
+}
+
 static int mpi_first(void *own)
 {
     struct world *w = own;
@@ -307,7 +331,7 @@ int tune_mpi_open(struct tune_transport *t)
     }
     *t = (struct tune_transport){
         .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
-        .broadcast = mpi_broadcast, .first = mpi_first, .close = mpi_close,
+        .broadcast = mpi_broadcast, .look = mpi_look, .first = mpi_first, .close = mpi_close,
     };
     return 0;
 }

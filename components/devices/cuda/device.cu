@@ -35,6 +35,7 @@ struct transfers {
 struct state {
     struct tune_cuda cuda; /* first: kernels see this part */
     struct transfers move;
+    int index; /* of the GPU */
     char bus[32];
     char algorithms[TUNE_PATH_MAX];
 };
@@ -199,6 +200,23 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
     return abandon(dev);
 }
 
+/* ---- other libraries ---- */
+
+static void *cuda_stream(struct tune_device *dev)
+{
+    tune_cuda_graph_flush(dev);
+    cudaSetDevice(state_of(dev)->index); /* the caller may be another thread */
+    return state_of(dev)->cuda.stream;
+}
+
+static int cuda_done(struct tune_device *dev)
+{
+    cudaError_t error = cudaStreamQuery(state_of(dev)->cuda.stream);
+    if (error == cudaSuccess || error == cudaErrorNotReady)
+        return error == cudaSuccess;
+    return tune_cuda_failed(error, "cuda, waiting for queued work");
+}
+
 /* ---- operations ---- */
 
 int tune_cuda_op_failed(struct tune_device *dev, const char *op)
@@ -247,6 +265,8 @@ static struct tune_ops make_table()
     ops.upload = cuda_upload;
     ops.download = cuda_download;
     ops.sync = cuda_sync;
+    ops.stream = cuda_stream;
+    ops.done = cuda_done;
     tune_cuda_graph_table(&ops);
     return ops;
 }
@@ -282,13 +302,15 @@ static int no_gpu(cudaError_t error)
     }
 }
 
-static int choose_gpu(struct tune_device *dev, int index)
+static int choose_gpu(struct tune_device *dev, int index, bool round)
 {
     int count = 0;
     cudaDeviceProp p;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0)
         return no_gpu(error == cudaSuccess ? cudaErrorNoDevice : error);
+    if (round)
+        index %= count;
     if (index >= count)
         return tune_error_usage(
             "cuda:%d: there is no such GPU; this process sees %d, from cuda:0 on", index, count);
@@ -307,6 +329,7 @@ static int choose_gpu(struct tune_device *dev, int index)
     if (error != cudaSuccess)
         return tune_cuda_failed(error, "cuda:%d, %s, opening it", index, p.name);
     struct state *s = state_of(dev);
+    s->index = index;
     char text[72];
     versions(text, sizeof text);
     snprintf(s->bus, sizeof s->bus, "%08x:%02x:%02x.0", static_cast<unsigned>(p.pciDomainID),
@@ -348,10 +371,10 @@ static int compare_clocks(struct tune_device *dev)
     return 0;
 }
 
-static int start(struct tune_device *dev, int index)
+static int start(struct tune_device *dev, int index, bool round)
 {
     struct state *s = state_of(dev);
-    if (choose_gpu(dev, index) < 0)
+    if (choose_gpu(dev, index, round) < 0)
         return -1;
     CUDA_TRY("opening the GPU", cudaStreamCreateWithFlags(&s->cuda.stream, cudaStreamNonBlocking));
     CUDA_TRY("pinned memory", cudaMallocHost(&s->move.up, 2 * HALF));
@@ -369,7 +392,7 @@ static int start(struct tune_device *dev, int index)
     return compare_clocks(dev);
 }
 
-extern "C" int tune_cuda_open(struct tune_device *dev, int index)
+extern "C" int tune_cuda_open(struct tune_device *dev, int index, bool round)
 {
     static struct tune_ops table;
     struct state *s = static_cast<struct state *>(calloc(1, sizeof *s));
@@ -379,7 +402,7 @@ extern "C" int tune_cuda_open(struct tune_device *dev, int index)
     dev->state = s;
     dev->name = "cuda";
     dev->ops = &table;
-    if (start(dev, index) == 0)
+    if (start(dev, index, round) == 0)
         return 0;
     close_all(dev);
     dev->state = nullptr;

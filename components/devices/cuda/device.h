@@ -8,9 +8,10 @@
 extern "C" {
 #endif
 
-/* tune_cuda_open - fill dev with GPU number index of those that CUDA shows this process. -1 with an
- * error: no GPU or driver, no such number, a GPU without bfloat16, one that others hold. */
-int tune_cuda_open(struct tune_device *dev, int index);
+/* tune_cuda_open - fill dev with GPU number index of those that CUDA shows this process. round: the
+ * first one follows the last. -1 with an error: no GPU or driver, no such number, a GPU without
+ * bfloat16, one that others hold. */
+int tune_cuda_open(struct tune_device *dev, int index, bool round);
 
 /* tune_cuda_plan - fill dev with a GPU that is not there, for tune_device_plan. -1 with an
  * error: no memory. */
