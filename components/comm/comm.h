@@ -67,9 +67,9 @@ struct tune_collective {
  * an error it tells the other ranks not to wait.
  * tune_get_comm - the comm of this process. It is flags->comm, which the other getters read, and
  * tune_flags_free closes it. The ranks' options must be alike. Where ranks share a host and
- * flags->threads is 0, it becomes their share of the cores, and each rank is bound to its own, if
- * the launcher has not bound them. There each rank's tune_get_device takes another GPU. NULL with
- * an error: a launcher started other ranks than flags->ranks says.
+ * flags->threads is 0, it becomes their share of the cores. Each rank is bound to its own cores
+ * then, if the launcher has not bound them. There each rank's tune_get_device takes another GPU.
+ * NULL with an error: a launcher started other ranks than flags->ranks says.
  * tune_comm_rank - our number, from 0.
  * tune_comm_size - how many ranks there are.
  * tune_comm_follows - whether there is another rank that prints and writes the run folder for us:

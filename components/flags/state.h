@@ -76,7 +76,7 @@ struct tune_flags_state {
     char by_size[96];          /* whose defaults were taken by the model's size; "": none were */
 };
 
-/* Whether the option's value is text, and whether it is one of a list of words. */
+/* True if the option's value is text; true if it is one of a list of words. */
 static inline bool tune_option_is_text(const struct tune_option *row)
 {
     return row->type >= TUNE_STRING;

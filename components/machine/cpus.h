@@ -25,8 +25,8 @@ int tune_cpus_threads(int request);
  * of its own. */
 int tune_cpus_group(const char *root, int *cpus, int count, int *cores);
 
-/* tune_cpus_bind - bind all threads of this process, and those that it will make, to its part of
- * the cores that it may use: the place-th of parts. Parts share no core, and differ by one at most.
+/* tune_cpus_bind - bind this process to part `place` of `parts` of the cores that it may use: all
+ * its threads, and those that it will make. Parts share no core, and differ by one at most.
  * Returns the cores of this part. 0: there are fewer cores than parts, or OpenMP's variables bind
  * threads already; then nothing has changed. -1 with an error.
  * tune_cpus_allowed - the processors that this process may use, to compare. False: not known. */

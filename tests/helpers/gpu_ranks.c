@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         status = tune_error_set("gradients go %s", tune_comm_about_device(c));
     if (status == 0)
         status = argc > 2 ? trouble(c, dev, argv[1], atoi(argv[2])) : try_all(c, dev, exact, &hash);
-    if (status < 0 && tune_comm_speaks(c))
+    if (status < 0 && tune_comm_speaks(c, false))
         fprintf(stderr, "gpu_ranks: %s\n", tune_error_message());
     else if (status == 0 && tune_comm_rank(c) == 0)
         printf("%d ranks, gradients %s, %016llx\n", tune_comm_size(c), tune_comm_about_device(c), (unsigned long long)hash);

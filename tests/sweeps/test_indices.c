@@ -65,7 +65,7 @@ static struct tune_surrogate *fit(const struct known *k, int rows, double noise)
     return s;
 }
 
-static void check_share(int which, int d, const char *name, const struct tune_share *s, double wanted, double error)
+static void check_share(int which, int d, const char *name, const struct tune_index_share *s, double wanted, double error)
 {
     if (s->low > s->value || s->value > s->high || wanted < s->low - error || wanted > s->high + error)
         fail_msg("function %d, %s of dimension %d: %g in %g to %g, known %g", which, name, d, s->value, s->low, s->high, wanted);

@@ -90,7 +90,7 @@ static int end_row(struct effect *e, int property, int binding)
 {
     struct tune_answer_table *a = e->p.s->a;
     const struct tune_indices *shares = shares_of(e, property, binding);
-    const struct tune_share *both[] = {shares ? &shares->total : NULL, shares ? &shares->first : NULL};
+    const struct tune_index_share *both[] = {shares ? &shares->total : NULL, shares ? &shares->first : NULL};
     for (int i = 0; i < 2; i++) {
         tune_answer_figure(a, both[i] ? both[i]->value : NAN, false);
         tune_answer_figure(a, both[i] ? both[i]->low : NAN, false);

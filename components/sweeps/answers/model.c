@@ -157,7 +157,7 @@ void tune_entities_free(struct tune_entities *e)
     *e = (struct tune_entities){0};
 }
 
-/* Whether an entity meets the condition under any experiment. */
+/* True if an entity meets the condition under any experiment. */
 static int meets(const struct tune_subject *s, const struct tune_where *where, const struct tune_value *entity)
 {
     int found = 0;

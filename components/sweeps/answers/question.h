@@ -76,9 +76,10 @@ struct tune_question {
  * significant. Two or three figures give the Pareto front. With `predicted`, find the unmeasured
  * entities from which a model expects most.
  * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
- * differ only in it, and the share of the variance that it explains by a model of the results.
- * tune_ask_predict - what a model of one property says of each point: the mean, the 95 % interval
- * of a new measurement, and how far it is from measured points; or why nothing is known there.
+ * differ only in it. And the share of the variance that it explains, by a model of the results.
+ * tune_ask_predict - say what a model of one property expects at each point: the mean, and the 95 %
+ * interval of a new measurement. And how far the nearest measured point is, or why it knows
+ * nothing.
  * tune_ask_compare - compare two sides, entity by entity. A side is a configuration
  * ("batch_size=2"), a build, a host, an operation or a store.
  * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions.

@@ -19,7 +19,7 @@ struct tune_spread_of_axes tune_shares_spread(const struct tune_predictor *model
     return (struct tune_spread_of_axes){place, model};
 }
 
-/* Whether an axis has more than one measured value. */
+/* True if an axis has more than one measured value. */
 static bool varies(const struct tune_predictor *model, int axis)
 {
     int count;

@@ -70,8 +70,8 @@ struct tune_jobs_options {
      * because the model is missing. */
     int (*provenance)(void *context, const struct tune_binding *p, const struct tune_value *inputs,
                       struct tune_provenance *provenance);
-    /* Whether this machine lacks what a measurement needs, such as a GPU. 1 and the reason in why; 0;
-     * -1 with an error. NULL: it lacks nothing. */
+    /* 1 and the reason in why: this machine lacks what a measurement needs, such as a GPU. 0: it
+     * does not. -1 with an error. NULL: it lacks nothing. */
     int (*lacks)(void *context, const struct tune_binding *p, const struct tune_value *inputs,
                  char *why, size_t size);
     /* Decide before each repeat except the first. 1: the entity needs no more repeats under the

@@ -103,13 +103,13 @@ static double quantile(const double *sorted, int count, double share)
 }
 
 /* The share of values[DRAWS], which are sorted here. error: standard error of the sums. */
-static struct tune_share share_of(double *values, double error)
+static struct tune_index_share share_of(double *values, double error)
 {
     qsort(values, DRAWS, sizeof *values, ascending);
     double middle = quantile(values, DRAWS, 0.5), wide = normal_95 * error;
     double low = middle - hypot(middle - quantile(values, DRAWS, 0.025), wide);
     double high = middle + hypot(quantile(values, DRAWS, 0.975) - middle, wide);
-    return (struct tune_share){fmin(fmax(middle, 0), 1), fmin(fmax(low, 0), 1), fmin(fmax(high, 0), 1)};
+    return (struct tune_index_share){fmin(fmax(middle, 0), 1), fmin(fmax(low, 0), 1), fmin(fmax(high, 0), 1)};
 }
 
 /* Find the indices of a dimension: mixed is a with b's values of it. The parts of the sum tell its
