@@ -57,20 +57,20 @@ static const struct tune_option my_options[] = {
     {"entity", TUNE_STRING, &my.entity, NULL, "", "",
      "results, points: only this entity, by its identifier"},
     {"label", TUNE_JOINED(TUNE_STRING), &my.labels, NULL, "", "",
-     "status: list only spaces with this key=value in their metadata; several with commas or "
-     "--label again"},
+     "status: only spaces with this key=value in their metadata. Several with commas or --label "
+     "again"},
     {"limit", TUNE_INT64, &my.limit, "0", "[0,inf)", "rows", "most rows to print; 0: all"},
     {"sort", TUNE_STRING, &my.sort, NULL, "", "",
      "columns to sort by, with commas; -COLUMN: highest first"},
     {"group-by", TUNE_STRING, &my.group_by, NULL, "", "",
-     "columns, with commas: rows with equal values in them become one row, with their count and, "
+     "columns, with commas: rows that are equal in them become one row. It has their count and, "
      "for each property, the mean or the --aggregate"},
     TUNE_OPTION_GROUP("which columns"),
     {"columns", TUNE_STRING, &my.columns, NULL, "", "", "columns to print, with commas"},
     {"derive", TUNE_STRING, &my.derive, NULL, "", "",
      "new columns, with semicolons: 'usd = 3.2 / 3600 * train_runtime; cheap = usd < 1'"},
     {"table", TUNE_STRING, &my.table, NULL, "", "",
-     "CSV file with additional columns for values of inputs, such as the price of each GPU model"},
+     "CSV file with more columns for values of inputs. For example, the price of each GPU model"},
     {"property", TUNE_STRING, &my.properties, NULL, "", "",
      "targets for show, effect, predict, compare, plot, import, with commas"},
     {"all-properties", TUNE_BOOL, &my.all_properties, "false", "", "",
@@ -90,9 +90,9 @@ static const struct tune_option my_options[] = {
     {"count", TUNE_INT, &my.count, "5", "[1,inf)", "entities",
      "number of the best to print. Default: with --per one for each value, for a Pareto front all"},
     {"predicted", TUNE_BOOL, &my.predicted, "false", "", "",
-     "best: the entities that are worth measuring next, by a model of the results"},
+     "best: entities worth measuring next, by a model of the results"},
     {"print-command", TUNE_BOOL, &my.print_command, "false", "", "",
-     "print the command of the best one instead of the table"},
+     "print the command of the best one, not the table"},
     TUNE_OPTION_GROUP("predict, best --predicted"),
     {"points", TUNE_STRING, &my.points, NULL, "", "",
      "CSV file of points, with a column for each dimension. Default: the entities of the space"},
@@ -115,7 +115,7 @@ static const struct tune_option my_options[] = {
      "actuator of the experiment. Default: that of the known experiment, else that in the file, "
      "else replay"},
     {"inputs", TUNE_STRING, &my.inputs, NULL, "", "",
-     "columns that are inputs, if neither the identifiers nor the experiment name them"},
+     "columns that are inputs. Needed if neither the identifiers nor the experiment name them"},
     {"units", TUNE_STRING, &my.units, NULL, "", "",
      "units of targets, with commas: 'speed=tokens/s'. A heading 'speed [tokens/s]' also gives the "
      "unit"},

@@ -44,6 +44,9 @@ struct tune_curve {
     bool marked;
     /* Mark each point, however many, and join none. The order of x does not matter. */
     bool apart;
+    /* A line through expected values, never smoothed, whose range is a band however few the points
+     * are. With names of categories, a hollow mark and a bar at each. */
+    bool band;
     const bool *front;   /* [count] points to draw a ring around; NULL: none */
     const int64_t *rows; /* [count] rows of a table, in SVG the data-row of the marks; NULL: none */
 };

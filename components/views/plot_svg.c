@@ -111,14 +111,23 @@ static void put_path(const struct panel *p, const struct tune_curve *c, const do
     fputs("</title></path>\n", p->out);
 }
 
+/* Begin a mark at a place: a circle, or the hollow diamond of an expected value. */
+static const char *begin_mark(FILE *out, const struct tune_curve *c, double x, double y, const char *radius)
+{
+    if (c->band)
+        fprintf(out, "<path class=\"curve c%d\" d=\"M%.1f %.2fl7 -7 7 7-7 7z\"", c->color % TUNE_SVG_COLORS, x - 7, y);
+    else
+        fprintf(out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"", c->color % TUNE_SVG_COLORS, x, y, radius);
+    return c->band ? "path" : "circle";
+}
+
 static void put_dots(const struct panel *p, const struct tune_curve *c)
 {
     double low, high;
     for (int64_t i = 0; i < c->count; i++) {
         if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]))
             continue;
-        fprintf(p->out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.2f\" r=\"%s\"", c->color % TUNE_SVG_COLORS,
-                x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
+        const char *mark = begin_mark(p->out, c, x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
         put_curve_data(p, c);
         if (c->rows)
             fprintf(p->out, " data-row=\"%lld\"", (long long)c->rows[i]);
@@ -133,7 +142,7 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
             fputs(", ", p->out);
             tune_svg_text(p->out, p->plot->front);
         }
-        fputs("</title></circle>\n", p->out);
+        fprintf(p->out, "</title></%s>\n", mark);
     }
 }
 
@@ -207,7 +216,7 @@ static int put_curves(const struct panel *p)
             const struct tune_curve *c = &p->plot->curves[k];
             double *smooth;
             if (pass == 0 && c->low) {
-                (c->count > FEW && !p->plot->x_names && !c->apart ? put_band : put_bars)(p, c);
+                (!p->plot->x_names && !c->apart && (c->band || c->count > FEW) ? put_band : put_bars)(p, c);
                 continue;
             }
             TRY(tune_plot_smooth(p->plot, c, &smooth));
@@ -243,7 +252,7 @@ static double next_entry(struct legend *l, double width)
 
 static void put_entry(struct legend *l, const struct tune_plot *plot, const struct tune_curve *c)
 {
-    bool last = !c->marked && !plot->x_names; /* the last value follows the curve's name */
+    bool last = !c->marked && !c->band && !plot->x_names; /* the last value follows the curve's name */
     double x = next_entry(l, 48 + tune_svg_width(c->label) + (last ? tune_svg_width("12345678") : 0));
     if (!l->out)
         return;
@@ -251,7 +260,7 @@ static void put_entry(struct legend *l, const struct tune_plot *plot, const stru
         fprintf(l->out, "<line class=\"curve%s c%d\" x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\"/>",
                 c->dotted ? " dotted" : "", c->color % TUNE_SVG_COLORS, x, l->y, x + 20, l->y);
     if (tune_plot_pointed(plot, c))
-        fprintf(l->out, "<circle class=\"f%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"4\"/>", c->color % TUNE_SVG_COLORS, x + 10, l->y);
+        begin_mark(l->out, c, x + 10, l->y, "4"), fputs("/>", l->out);
     fprintf(l->out, "<text class=\"ink\" x=\"%.0f\" y=\"%.1f\">", x + 27, l->y + 4.5);
     tune_svg_text(l->out, c->label);
     if (c->count > 0 && last)

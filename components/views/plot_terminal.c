@@ -62,7 +62,7 @@ static void dot(struct canvas *c, int x, int y, int curve, bool strong)
     cell->dots |= c->down == 4 ? bits[y % 4][x % 2] : 1;
     cell->curve = (signed char)curve;
     cell->strong = strong;
-    cell->thin = c->plot->curves[curve].marked && !tune_plot_crowded(c->plot, &c->plot->curves[curve]);
+    cell->thin = c->plot->curves[curve].band ? !strong : c->plot->curves[curve].marked && !tune_plot_crowded(c->plot, &c->plot->curves[curve]);
 }
 
 static void mark(struct canvas *c, int x, int y, int curve, bool ringed)
@@ -128,15 +128,15 @@ static void draw_points(struct canvas *c, int k)
 }
 
 /* Draw spreads: bars for few points, else faint lines along the lowest and highest values if there
- * are colours. */
+ * are colours, or if it is a band. */
 static void draw_spread(struct canvas *c, int k)
 {
     const struct tune_curve *curve = &c->plot->curves[k];
-    bool few = curve->count <= FEW || c->plot->x_names || curve->apart;
+    bool few = (curve->count <= FEW && !curve->band) || c->plot->x_names || curve->apart;
     int from[2], to[2], before[2][2];
     double low, high;
     bool joined = false;
-    for (int64_t i = 0; i < curve->count && (few || c->how->color); i++) {
+    for (int64_t i = 0; i < curve->count && (few || curve->band || c->how->color); i++) {
         bool spread = tune_plot_drawn(c->plot, curve->x[i], curve->y[i]) && tune_plot_spread(c->plot, curve, i, &low, &high);
         if (spread) {
             locate_point(c, k, curve->x[i], low, from);
@@ -209,12 +209,17 @@ static const char *ring(const struct canvas *c)
     return c->down == 4 ? "\u25c9" : "P";
 }
 
+static const char *point(const struct tune_curve *c)
+{
+    return c->band ? "\u25c7" : c->dotted ? "\u25cb" : "\u25cf";
+}
+
 static void put_cell(const struct canvas *c, const struct cell *cell, FILE *out)
 {
     if (cell->ringed)
         fputs(ring(c), out);
     else if (c->down == 4 && cell->marked)
-        fputs(c->plot->curves[cell->curve].dotted ? "\u25cb" : "\u25cf", out);
+        fputs(point(&c->plot->curves[cell->curve]), out);
     else if (c->down == 4)
         put_braille(out, cell->dots);
     else
@@ -340,7 +345,7 @@ static void put_legend(const struct canvas *c, FILE *out)
         const struct tune_curve *curve = k < p->count ? &p->curves[k] : NULL;
         const char *name = curve ? curve->label : p->front;
         char value[32] = "";
-        if (curve && curve->count > 0 && !curve->marked && !p->x_names)
+        if (curve && curve->count > 0 && !curve->marked && !curve->band && !p->x_names)
             snprintf(value, sizeof value, " %.5g", curve->y[curve->count - 1]);
         int label = tune_plain_width(name), most = c->how->width - 1 - (c->labels + 2) - 2 - (int)strlen(value);
         label = label <= most ? label : most > 8 ? most : 8;
@@ -356,7 +361,7 @@ static void put_legend(const struct canvas *c, FILE *out)
         if (!curve)
             fputs(ring(c), out);
         else if (c->down == 4)
-            fputs(curve->dotted ? "\u25cb" : "\u25cf", out);
+            fputs(curve->band && !p->x_names ? "\u2500" : point(curve), out);
         else
             fputc(marks[k % MARKS], out);
         if (curve)

@@ -263,8 +263,13 @@ bool tune_plot_spread(const struct tune_plot *plot, const struct tune_curve *c, 
 
 double tune_plot_aside(const struct tune_plot *plot, const struct tune_curve *c)
 {
-    double each = fmin(0.7 / plot->count, 0.2);
-    return plot->x_names ? each * ((double)(c - plot->curves) - (plot->count - 1) / 2.0) : 0;
+    int count = 0, before = 0; /* a band has the place of its points */
+    for (int k = 0; k < plot->count && plot->x_names; k++) {
+        count += plot->curves[k].band == c->band;
+        before += plot->curves[k].band == c->band && &plot->curves[k] < c;
+    }
+    double each = fmin(0.7 / fmax(count, 1), 0.2);
+    return plot->x_names ? each * (before - (count - 1) / 2.0) : 0;
 }
 
 static void stretch(struct tune_scale *s, double value)
@@ -284,7 +289,7 @@ static bool all_marked(const struct tune_plot *plot)
 {
     bool marked = true;
     for (int k = 0; k < plot->count; k++)
-        marked &= plot->curves[k].marked;
+        marked &= plot->curves[k].marked || plot->curves[k].band;
     return marked;
 }
 
@@ -293,7 +298,7 @@ static int x_levels(const struct tune_plot *plot, double level[TUNE_TICKS])
 {
     int n = 0;
     for (int k = 0; k < plot->count; k++)
-        n = tune_levels(plot->curves[k].x, plot->curves[k].count, level, n);
+        n = plot->curves[k].band ? n : tune_levels(plot->curves[k].x, plot->curves[k].count, level, n);
     return n;
 }
 
@@ -334,7 +339,7 @@ int tune_plot_scales(const struct tune_plot *plot, struct tune_scale *x, struct 
 void tune_plot_x_ticks(const struct tune_plot *plot, struct tune_scale *x, int most)
 {
     double level[TUNE_TICKS];
-    bool apart = plot->count > 0 && plot->curves[0].apart;
+    bool apart = plot->count > 0 && plot->curves[plot->count - 1].apart;
     if (plot->x_names || apart || !all_marked(plot) || !tune_scale_at_levels(x, level, x_levels(plot, level), most))
         tune_scale_ticks(x, most);
 }
@@ -389,6 +394,8 @@ int tune_plot_smooth(const struct tune_plot *plot, const struct tune_curve *c, d
 {
     double n = plot->smooth;
     *smooth = NULL;
+    if (c->band)
+        return 0;
     for (int64_t i = 0; i < c->count; i++)
         if (!tune_plot_drawn(plot, c->x[i], c->y[i]))
             return 0; /* a curve with holes is not smoothed */

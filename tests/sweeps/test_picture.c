@@ -46,6 +46,47 @@ static struct tune_answer_table *make_points(int na, int nb, int nc, int leave_o
     return a;
 }
 
+/* Points over a and b that were sampled, and a line over a through other numbers. */
+static struct tune_answer_table *make_line(void)
+{
+    struct tune_answer_table *a = tune_answer_new();
+    static const char *const dimensions[] = {"a", "b"}, *const figures[] = {"value", "lowest", "highest", "results", "line_over", "line_by"};
+    const struct tune_value values[] = {tune_value_int(1), tune_value_int(2), tune_value_int(5), tune_value_int(6), tune_value_int(9)};
+    assert_got(a);
+    tune_answer_column(a, "property");
+    tune_answer_column(a, "unit");
+    tune_answer_column(a, "experiment");
+    for (int d = 0; d < 2; d++) {
+        struct tune_answer_column *c = tune_answer_column(a, dimensions[d]);
+        c->dimension = true;
+        assert_ok(tune_answer_levels(a, c, values, 5));
+    }
+    tune_answer_columns(a, figures, 6);
+    for (int i = 0; i < 5 + 3; i++) {
+        bool line = i >= 5;
+        const double numbers[] = {10 + i, 9 + i, 12 + i};
+        tune_answer_text(a, "speed");
+        tune_answer_text(a, "1/s");
+        tune_answer_text(a, "work");
+        if (line)
+            tune_answer_figure(a, 1.5 * (i - 4), false);
+        else
+            tune_answer_space_value(a, &values[i]);
+        if (line)
+            tune_answer_text(a, NULL);
+        else
+            tune_answer_space_value(a, &values[4 - i]);
+        for (int k = 0; k < 3; k++)
+            tune_answer_figure(a, numbers[k], false);
+        tune_answer_whole(a, line ? 5 : 1);
+        tune_answer_text(a, line ? "a" : NULL);
+        tune_answer_text(a, line ? "mean of <b>" : NULL);
+        assert_ok(tune_answer_end_row(a));
+    }
+    assert_got(a = tune_answer_finish(a));
+    return a;
+}
+
 /* The picture as SVG, which the caller frees. */
 static char *draw(const struct tune_answer_table *a, const struct tune_question *q, bool fits)
 {
@@ -85,6 +126,37 @@ static void test_curves(void **state)
     free(svg);
     svg = draw(a, &series, true);
     check_rows(a, svg);
+    free(svg);
+    tune_answer_free(a);
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
+/* The line stands in the drawing over a alone, and has no mark of its own. */
+static void test_line(void **state)
+{
+    (void)state;
+    struct tune_answer_table *a = make_line();
+    const struct tune_question over_a = {.x = "a"}, over_b = {.x = "b"}, both = {0};
+    char *svg = draw(a, &over_a, true);
+    assert_int_equal(count_of(svg, "data-row="), 5);
+    assert_int_equal(count_of(svg, "class=\"band"), 1);
+    assert_int_equal(count_of(svg, "class=\"bar"), 0);
+    assert_int_equal(count_of(svg, "line: mean of &#60;b&#62;; band: its 95 % interval"), 1);
+    free(svg);
+    svg = draw(a, &over_b, true);
+    assert_int_equal(count_of(svg, "data-row="), 5);
+    assert_int_equal(count_of(svg, "class=\"band"), 0);
+    free(svg);
+    svg = draw(a, &both, true);
+    assert_int_equal(count_of(svg, "data-row="), 10);
+    assert_int_equal(count_of(svg, "class=\"band"), 1);
     free(svg);
     tune_answer_free(a);
 }
@@ -198,7 +270,7 @@ static void test_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves),  cmocka_unit_test(test_heat),   cmocka_unit_test(test_parallel),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves), cmocka_unit_test(test_line),  cmocka_unit_test(test_heat),   cmocka_unit_test(test_parallel),
                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_object), cmocka_unit_test(test_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

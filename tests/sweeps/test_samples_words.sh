@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_samples_words.sh - build/samples: what its words mean, which build answers, which option goes with which command, and what
-# is said where results are unbalanced.
+# is said where groups of results do not compare.
 . tests/tap.sh
 cd "$tmp" || exit 1
 LC_ALL=C.UTF-8
@@ -116,14 +116,14 @@ is "compare --where: an experiment that lacks the name is left out, and that is 
 refused "... if all lack it, that is an error" 2 'unknown name "bath"' "$samples" compare build=a1 build=b2 --store two --experiments work.json,other.json --where 'bath == 1'
 is "compare: what has no ratio is in no mean, and is counted" eval 'printf "batch,model,speed\n1,small,0\n2,small,5\n1,large,3\n2,large,10\n" >zero.csv && "$samples" import csv zero.csv --experiment work --experiments work.json --inputs batch,model --store zero >/dev/null && says "^# left out of the mean: 1 more, because b/a of speed is not a finite number above 0" "$samples" compare model=small model=large --experiments work.json --store zero && grep -q "geometric mean; entities: 1," shown'
 
-# ---- unbalanced results ----
+# ---- results that are not a grid ----
 # batch 4 lacks the small model, which is ten times as fast: the means say the opposite of the pairs.
 printf 'batch,model,rate,speed\n1,small,0.5,100\n2,small,0.5,150\n1,large,0.5,10\n2,large,0.5,15\n4,large,0.5,20\n1,small,0.25,90\n2,large,0.25,13\n' >part.csv
 sed 's/^experiments/  - {identifier: rate, propertyDomain: {values: [0.25, 0.5]}}\n&/' s.yaml >part.yaml
 is "part of a grid" eval '"$samples" import csv part.csv --experiment work --experiments work.json --inputs batch,model,rate --store part >/dev/null'
 part="part.yaml --experiments work.json --store part --include matching"
-is "--group-by warns that the groups do not compare" eval '"$samples" show $part --group-by batch --columns batch,speed >shown 2>&1; cat shown; grep -q "^samples: unbalanced: " shown'
-is "... and not where they do" eval '"$samples" show s.yaml $own --include matching --build a1 --group-by batch >shown 2>&1; ! grep -q unbalanced shown'
+is "--group-by warns that the groups do not compare" eval '"$samples" show $part --group-by batch --columns batch,speed >shown 2>&1; cat shown; grep -q "^samples: the groups also differ in other dimensions, " shown'
+is "... and not where they do" eval '"$samples" show s.yaml $own --include matching --build a1 --group-by batch >shown 2>&1; ! grep -q "the groups also differ" shown'
 is "many dimensions in a terminal: ratios of pairs, never means" eval 'says "^batch +1 +4 +2 +2 +2 +1" "$samples" plot $part --property speed && ! grep -q "lowest, mean and highest" shown'
 printf 'batch,model,speed\n1,small,100\n2,large,15\n4,large,20\n' >sampled.csv
 is "a dimension that no pair shows is said to be untold" eval '"$samples" import csv sampled.csv --experiment work --experiments work.json --inputs batch,model --store sampled >/dev/null && "$samples" effect s.yaml --experiments work.json --store sampled --include matching --property speed >shown 2>&1; grep -q "the effect of model is unknown: no two entities with a result differ in this dimension alone" shown && grep -q "^ratio *1.333$" shown || { cat shown; false; }'

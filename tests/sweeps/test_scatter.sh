@@ -41,10 +41,23 @@ is "a dimension still makes curves" eval 'plot grid.yaml --property speed --x a 
 refused "neither a dimension nor a property" 2 "there is no dimension byte" "$samples" plot grid.yaml --property speed --x byte
 
 # ---- sampled dimensions ----
-is "two sampled dimensions: points over each, on true scales" eval 'plot two.yaml --property speed && [ "$(grep -o "<circle" p.svg | wc -l)" = 40 ] && ! joined && grep -q ">a<" p.svg && grep -q ">b<" p.svg'
-is "... over one of them" eval 'plot two.yaml --property speed --x a && [ "$(grep -o "<circle" p.svg | wc -l)" = 20 ] && ! joined'
+marks() { grep -o "data-row=" p.svg | wc -l; }
+bands() { grep -c "<path class=\"band" p.svg; }
+is "two sampled dimensions: points over each, on true scales, and a line with its band" eval 'plot two.yaml --property speed && [ "$(marks)" = 40 ] && [ "$(bands)" = 2 ] && grep -q ">a<" p.svg && grep -q ">b<" p.svg'
+is "... over one of them" eval 'plot two.yaml --property speed --x a && [ "$(marks)" = 20 ] && [ "$(bands)" = 1 ] && joined'
+by="geometric mean over the other dimensions, by a model of 20 results of 20 entities"
+is "... the caption says once what the line is" eval '[ "$(tr "\n" " " <shown | tr -s " " | grep -o "line: $by; band: its 95 % interval" | wc -l)" = 1 ] || { cat shown; false; }'
+is "... without colours the legend has both" eval 'grep -q "^ *\* model   o measured$" shown'
+is "... as CSV: the line follows the mean of a + b / 100, within its band, along a" eval '"$samples" plot two.yaml --property speed --x a --output-format csv >got && sed -n 1p got | grep -q ",results,line_over,line_by$" && [ "$(grep -c ",$" got)" = 20 ] && awk -F, "NR > 1 && \$10 != \"\" { n++
+    near += \$4 < 10 || (\$6 > 0.9 * (\$4 + 0.25) && \$6 < 1.1 * (\$4 + 0.25)); odd += \$5 != \"\" || \$10 != \"a\" || \$9 != 20 || \$6 < \$7 || \$6 > \$8 }
+    END { print n, near, odd; exit !(n == 49 && near > 45 && !odd) }" got || { cat got; false; }'
+is "... a line for each of two targets" eval 'plot two.yaml --property speed,bytes --x a && [ "$(bands)" = 2 ]'
+is "... too few results for a model: points alone, and that is said" eval 'plot two.yaml --property speed --x a --where "a < 20" && [ "$(bands)" = 0 ] && ! joined && [ "$(marks)" = 4 ] && [ "$(tr "\n" " " <shown | tr -s " " | grep -o "no line: 4 measured entities are too few for a model of 2 dimensions; 5 are enough" | wc -l)" = 2 ] || { cat shown; false; }'
+is "... equal values everywhere: the same" eval 'plot two.yaml --property half --x a && [ "$(bands)" = 0 ] && tr "\n" " " <shown | tr -s " " | grep -q "no line: all 20 values of half are 1, so there is nothing to model"'
+is "a grid has no line" eval 'plot grid.yaml --property speed --x a && [ "$(bands)" = 0 ] && "$samples" plot grid.yaml --property speed --x a --output-format csv >got && ! grep -q line_over got'
+plot two.yaml --property speed --x a
 # speed is a + b / 100, so the points over a nearly lie on a line: the pixels are as far apart as the values
-is "... true ones" eval 'sed -n "s/.*<circle[^>]*cx=\"\([0-9.]*\)\" cy=\"\([0-9.]*\)\".*/\1 \2/p" p.svg | awk "{ n++; x += \$1; y += \$2; xx += \$1 * \$1; yy += \$2 * \$2; xy += \$1 * \$2 } END { r = (n * xy - x * y) / sqrt((n * xx - x * x) * (n * yy - y * y)); exit !(n == 20 && r < -0.9999) }"'
+is "... true ones" eval 'sed -n "s/.*<circle[^>]*cx=\"\([0-9.]*\)\" cy=\"\([0-9.]*\)\".*data-row.*/\1 \2/p" p.svg | awk "{ n++; x += \$1; y += \$2; xx += \$1 * \$1; yy += \$2 * \$2; xy += \$1 * \$2 } END { r = (n * xy - x * y) / sqrt((n * xx - x * x) * (n * yy - y * y)); exit !(n == 20 && r < -0.9999) }"'
 
 # ---- facets ----
 is "a heat map for each value of a third dimension" eval 'plot grid.yaml --property speed --facet kind && [ "$(grep -c ">kind plain<\|>kind odd<" p.svg)" = 2 ] && [ "$(grep -c "class=.ink title" p.svg)" = 1 ]'

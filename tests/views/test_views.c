@@ -764,6 +764,39 @@ static void rings(void **state)
     free(text);
 }
 
+static void bands(void **state)
+{
+    (void)state;
+    double x[] = {0, 1, 2}, y[] = {5, 6, 4}, low[] = {4, 5, 3}, high[] = {6, 7, 5}, at[] = {0, 1, 2}, measured[] = {5.5, 6, 3};
+    static const char *const names[] = {"one", "two", "three"};
+    const int64_t rows[] = {0, 1, 2};
+    struct tune_curve c[] = {{.label = "model", .x = x, .y = y, .low = low, .high = high, .count = 3, .band = true},
+                             {.label = "measured", .x = at, .y = measured, .count = 3, .marked = true, .apart = true, .rows = rows}};
+    struct tune_plot p = {.title = "speed", .x_title = "a", .y_title = "1/s", .curves = c, .count = 2, .smooth = -1, .x_base = -1};
+    struct picture picture = {.plot = &p};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<path class=\"band f0\""), 1); /* three points, and still a band */
+    assert_int_equal(count_of(text, "<path class=\"bar"), 0);
+    assert_int_equal(count_of(text, "data-row="), 3);
+    assert_true(strstr(text, "class=\"band") < strstr(text, "data-row="));
+    assert_int_equal(count_of(text, ">model</text>"), 1); /* without its last value */
+    free(text);
+    text = drawn(picture, 0, 60);
+    assert_true(count_of(text, ".") > 20);
+    assert_int_equal(count_of(text, "o"), 3 + 2); /* points, and "o model" */
+    free(text);
+    p.x_names = names;
+    p.x_count = 3;
+    check_all(picture);
+    text = drawn(picture, -1, 0);
+    assert_int_equal(count_of(text, "<path class=\"band"), 0);
+    assert_int_equal(count_of(text, "<path class=\"bar"), 3);
+    assert_int_equal(count_of(text, "l7 -7 7 7-7 7z"), 3 + 1);
+    assert_int_equal(count_of(text, "<circle"), 3 + 1);
+    free(text);
+}
+
 /* ---- heat maps ---- */
 
 static const char *const sizes[] = {"1", "2", "4"}, *const lengths[] = {"512", "1024"};
@@ -1155,7 +1188,7 @@ int main(void)
         cmocka_unit_test(ticks),     cmocka_unit_test(smoothing), cmocka_unit_test(terminal), cmocka_unit_test(empty),
         cmocka_unit_test(extremes),  cmocka_unit_test(svg), cmocka_unit_test(matrix),       cmocka_unit_test(tables), cmocka_unit_test(wide_tables),   cmocka_unit_test(axes),
         cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
-        cmocka_unit_test(fronts),    cmocka_unit_test(rings),
+        cmocka_unit_test(fronts),    cmocka_unit_test(rings), cmocka_unit_test(bands),
         cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(facets), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
         cmocka_unit_test(anything),  cmocka_unit_test(sheets),
     };

@@ -11,7 +11,7 @@ static int draw_svg(const void *what, FILE *out)
 }
 
 /* In a terminal, print the effect of each of many dimensions, all else equal. Plain means would be
- * misleading, because the measured points may be unbalanced. */
+ * misleading, because the points may differ in other dimensions, too. */
 static int print_effects(const struct samples_flags *my, const struct tune_question *q, const struct tune_terminal *how, FILE *out)
 {
     struct tune_question question = *q;

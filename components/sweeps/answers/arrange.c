@@ -301,18 +301,18 @@ static uint64_t sum_rest(const struct order *by, int64_t from, int64_t to, uint6
 
 /* Add a warning if groups have different values of the other dimensions, because their statistics
  * are not comparable. */
-static int warn_unbalanced(struct tune_answer_table *a, const struct order *by, const int64_t *starts, int64_t groups)
+static int warn_unlike(struct tune_answer_table *a, const struct order *by, const int64_t *starts, int64_t groups)
 {
     uint64_t *hashes, first = 0;
-    bool unbalanced = false;
+    bool unlike = false;
     TAKE(hashes, a, a->rows);
-    for (int64_t g = 0; g < groups && !unbalanced; g++) {
+    for (int64_t g = 0; g < groups && !unlike; g++) {
         uint64_t sum = sum_rest(by, starts[g], starts[g + 1], hashes);
         first = g == 0 ? sum : first;
-        unbalanced = sum != first;
+        unlike = sum != first;
     }
-    if (unbalanced)
-        tune_answer_add_note(a, TUNE_NOTE_WARNING, "unbalanced: the groups also differ in other "
+    if (unlike)
+        tune_answer_add_note(a, TUNE_NOTE_WARNING, "the groups also differ in other "
                                                    "dimensions, so a difference between groups can "
                                                    "come from those; samples effect compares only "
                                                    "entities that differ in one dimension");
@@ -336,7 +336,7 @@ static int group_rows(struct tune_answer_table *a, const struct tune_arrangement
             count++;
         }
     starts[count] = a->rows;
-    TRY(warn_unbalanced(a, &by, starts, count));
+    TRY(warn_unlike(a, &by, starts, count));
     qsort_r(groups, (size_t)count, sizeof *groups, by_first, by.rows);
     unmark_texts(a);
     struct tune_answer_table to = *a; /* keeps memory and notes; gets new columns and cells */

@@ -174,7 +174,7 @@ static void report_pairs(struct effect *e, int64_t pairs, bool shared)
                                                       "with a result differ in this dimension alone; "
                                                       "measure more of the grid", name);
     else if (2 * pairs < complete)
-        tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "unbalanced: the effect of %s comes from %lld "
+        tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "the effect of %s comes from %lld "
                                                       "pairs only; a full grid of these %lld results "
                                                       "would have %lld pairs", name,
                              (long long)pairs, (long long)e->p.count, (long long)complete);

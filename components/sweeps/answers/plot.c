@@ -1,12 +1,12 @@
 /* plot.c - the points of a plot, as a table: property, experiment, dimensions, x, value, and the
- * spread of several results. */
+ * spread of several results. Rows with `line_over` are points of a line by a model (margins.h). */
 #include <math.h>
 
-#include "sweeps/answers/entity_figures.h"
+#include "sweeps/answers/margins.h"
 
-static int add_columns(struct points *p)
+static int add_columns(struct points *p, bool lines)
 {
-    static const char *const figures[] = {"x", "value", "lowest", "highest", "results"};
+    static const char *const figures[] = {"x", "value", "lowest", "highest", "results"}, *const of_lines[] = {"line_over", "line_by"};
     struct tune_subject *s = p->s;
     struct tune_answer_table *a = s->a;
     tune_answer_column(a, "property");
@@ -23,10 +23,11 @@ static int add_columns(struct points *p)
         const struct tune_target *t = i == 0 ? tune_subject_target(s, -1, p->properties[p->x]) : NULL;
         c->unit = t ? t->unit : "";
     }
+    tune_answer_columns(s->a, of_lines, lines ? 2 : 0);
     return 0;
 }
 
-static int add_point(struct points *p, const struct point *at)
+static int add_point(struct points *p, const struct point *at, bool lines)
 {
     struct tune_subject *s = p->s;
     struct tune_answer_table *a = s->a;
@@ -42,18 +43,21 @@ static int add_point(struct points *p, const struct point *at)
     tune_answer_figure(a, at->spread.low, false);
     tune_answer_figure(a, at->spread.high, false);
     tune_answer_whole(a, at->spread.count);
+    for (int i = 0; i < 2 && lines; i++)
+        tune_answer_text(a, NULL);
     return tune_answer_end_row(a);
 }
 
 static int add_points(struct points *p)
 {
-    TRY(add_columns(p));
+    bool lines = tune_margins_wanted(p);
+    TRY(add_columns(p, lines));
     for (int64_t i = 0; i < p->count; i++)
-        TRY(add_point(p, &p->all[i]));
+        TRY(add_point(p, &p->all[i], lines));
     if (p->without_x > 0)
         tune_answer_add_note(p->s->a, TUNE_NOTE_WARNING, "%lld points have no %s",
                              (long long)p->without_x, p->properties[p->x]);
-    return 0;
+    return lines ? tune_margins_add(p) : 0;
 }
 
 static int plot(struct tune_subject *s)

@@ -76,13 +76,15 @@ struct tune_question {
  * significant. Two or three figures give the Pareto front. With `predicted`, find the unmeasured
  * entities from which a model expects most.
  * tune_ask_effect - show the effect of a dimension, all else equal: ratios between entities that
- * differ only in it. And the share of the variance that it explains, by a model of the results.
- * tune_ask_predict - say what a model of one property expects at each point: the mean, and the 95 %
- * interval of a new measurement. And how far the nearest measured point is, or why it knows
- * nothing.
+ * differ only in it. A model of the results adds the share of the variance that it explains.
+ * tune_ask_predict - ask a model of one property about each point. The answer has the mean, the
+ * 95 % interval of a new measurement, and the nearest measured point. Or it says why nothing is
+ * known there.
  * tune_ask_compare - compare two sides, entity by entity. A side is a configuration
  * ("batch_size=2"), a build, a host, an operation or a store.
- * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions.
+ * tune_ask_plot - list the points of a plot: x, figure, spread, and the values of dimensions. Where
+ * the points were sampled, further rows are a line by a model. `line_over` names its x axis, and
+ * `line_by` says what it is. The spread is its 95 % interval.
  * tune_ask_missing - list the entities of a space that have no valid result, and why. If brief,
  * group them by reason.
  * tune_ask_status - count the contents of the store, a space or an operation.

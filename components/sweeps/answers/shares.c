@@ -27,6 +27,14 @@ static bool varies(const struct tune_predictor *model, int axis)
     return places ? count > 1 : tune_predictor_place(model, axis, 0) < tune_predictor_place(model, axis, 1);
 }
 
+int tune_shares_least(const struct tune_predictor *model, int *varying)
+{
+    *varying = 0;
+    for (int k = 0; k < tune_predictor_axes(model)->count; k++)
+        *varying += varies(model, k);
+    return *varying + FEW;
+}
+
 static int highest_first(const void *a, const void *b, void *shares)
 {
     const struct tune_indices *s = shares;
@@ -62,12 +70,10 @@ static int find(struct tune_subject *s, const char *property, int binding, const
     const struct tune_axes *axes = tune_predictor_axes(model);
     const struct tune_spread_of_axes spread = tune_shares_spread(model);
     struct tune_indices *found;
-    int varying = 0;
-    for (int k = 0; k < axes->count; k++)
-        varying += varies(model, k);
-    if (tune_predictor_count(model) < varying + FEW) {
+    int varying, least = tune_shares_least(model, &varying);
+    if (tune_predictor_count(model) < least) {
         tune_answer_add_note(s->a, TUNE_NOTE_BELOW, "%d entities are too few for the share of each of %d dimensions; %d are enough",
-                             tune_predictor_count(model), varying, varying + FEW);
+                             tune_predictor_count(model), varying, least);
         return 0;
     }
     TAKE(found, s->a, axes->count);

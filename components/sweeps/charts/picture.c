@@ -29,17 +29,31 @@ static bool is_same_kind(const struct tune_picture *p, int64_t a, int64_t b)
     return !strcmp(tune_picture_text(p, a, p->property), tune_picture_text(p, b, p->property)) && !strcmp(tune_picture_text(p, a, p->experiment), tune_picture_text(p, b, p->experiment));
 }
 
-/* Write the note about all points: warnings, fixed dimensions and the kind of spread. */
+/* The text about the lines of a drawing; NULL: it has none. */
+static const char *line_of(const struct tune_picture *p, const struct tune_picture_drawing *d)
+{
+    for (int64_t i = 0; i < d->count; i++)
+        if (tune_picture_modelled(p, d->rows[i]))
+            return tune_picture_text(p, d->rows[i], p->line_by);
+    return NULL;
+}
+
+/* Write the note about all points: warnings, lines, fixed dimensions and the kind of spread. */
 static void make_note(const struct tune_picture *p, struct tune_picture_drawing *d, int64_t first)
 {
     const char *middle = p->q->aggregate && !strcmp(p->q->aggregate, "median") ? "median" : "mean";
     double most = 0;
     for (int64_t row = 0; row < p->a->rows; row++) /* rows of all facets, because they share this note */
-        if (is_same_kind(p, first, row))
+        if (is_same_kind(p, first, row) && !tune_picture_modelled(p, row))
             most = fmax(most, percent_of(p, row));
     for (int i = 0; i < p->a->note_count; i++)
         if (p->a->notes[i].position == TUNE_NOTE_WARNING)
             tune_append(d->note, TUNE_PICTURE_NOTE, "%s%s", *d->note ? "; " : "", p->a->notes[i].text);
+    const char *line = line_of(p, d);
+    bool names = line && !p->dimensions[d->x].numeric;
+    if (line)
+        tune_append(d->note, TUNE_PICTURE_NOTE, "%s%s: %s; %s: its 95 %% interval", *d->note ? "; " : "", names ? "hollow marks" : "line", line,
+                    names ? "bar" : "band");
     int fixed = 0;
     for (int i = 0; i < p->dimension_count; i++)
         if (p->dimensions[i].count == 1 && i != p->x && i != p->facet)
@@ -60,7 +74,7 @@ static void find_range(const struct tune_picture *p, int64_t first, double range
     for (int64_t row = 0; row < p->a->rows; row++) {
         if (!is_same_kind(p, first, row))
             continue;
-        bool bars = p->kind == TUNE_PICTURE_CURVES && tune_picture_number(p, row, p->results) > 1;
+        bool bars = tune_picture_modelled(p, row) || (p->kind == TUNE_PICTURE_CURVES && tune_picture_number(p, row, p->results) > 1);
         range[0] = fmin(range[0], bars ? tune_picture_number(p, row, p->lowest) : value_of(p, row));
         range[1] = fmax(range[1], bars ? tune_picture_number(p, row, p->highest) : value_of(p, row));
         x_range[0] = fmin(x_range[0], tune_picture_number(p, row, p->x_value));
@@ -68,8 +82,11 @@ static void find_range(const struct tune_picture *p, int64_t first, double range
     }
 }
 
-static bool is_in(const struct tune_picture *p, int64_t first, int64_t row, int facet)
+/* True if a row belongs into the drawing with this x axis. A line belongs into that of its own. */
+static bool is_in(const struct tune_picture *p, int64_t first, int64_t row, int facet, int x)
 {
+    if (tune_picture_modelled(p, row) && (x < 0 || strcmp(tune_picture_text(p, row, p->line_over), p->dimensions[x].name)))
+        return false;
     return is_same_kind(p, first, row) && (p->facet < 0 || tune_picture_level(p, row, p->facet) == facet);
 }
 
@@ -80,7 +97,7 @@ static int make_drawing(struct tune_picture *p, int64_t first, int facet, int x)
     int64_t count = 0;
     bool several = false; /* experiments */
     for (int64_t row = 0; row < p->a->rows; row++) {
-        count += is_in(p, first, row, facet);
+        count += is_in(p, first, row, facet, x);
         several = several || strcmp(tune_picture_text(p, row, p->experiment), tune_picture_text(p, first, p->experiment));
     }
     if (count == 0)
@@ -89,7 +106,7 @@ static int make_drawing(struct tune_picture *p, int64_t first, int facet, int x)
         return tune_error_usage("more than %d drawings; choose fewer with `property`", TUNE_PICTURE_DRAWINGS);
     TAKE(d->rows, p, count);
     for (int64_t row = 0; row < p->a->rows; row++)
-        if (is_in(p, first, row, facet))
+        if (is_in(p, first, row, facet, x))
             d->rows[d->count++] = row;
     d->x = x;
     find_range(p, first, d->range, d->x_range);
@@ -105,14 +122,20 @@ static int make_drawing(struct tune_picture *p, int64_t first, int facet, int x)
 
 /* ---- curves ---- */
 
-/* The point's position on the x axis. */
+/* The point's position on the x axis. A line also goes through numbers that were not measured. */
 static double x_of(const struct tune_picture *p, int64_t row)
 {
-    return p->x < 0 ? tune_picture_number(p, row, p->x_value) : p->dimensions[p->x].numbers[tune_picture_level(p, row, p->x)];
+    if (p->x < 0)
+        return tune_picture_number(p, row, p->x_value);
+    int level = tune_picture_level(p, row, p->x);
+    const struct tune_picture_dimension *x = &p->dimensions[p->x];
+    return level >= 0 ? x->numbers[level] : x->numeric ? tune_picture_number(p, row, x->column) : NAN;
 }
 
 static int compare_series(const struct tune_picture *p, int64_t a, int64_t b)
 {
+    if (tune_picture_modelled(p, a) != tune_picture_modelled(p, b))
+        return tune_picture_modelled(p, a) ? -1 : 1; /* lines come first, below the points */
     for (int i = 0; i < p->series_count; i++)
         if (tune_picture_level(p, a, p->series[i]) != tune_picture_level(p, b, p->series[i]))
             return tune_picture_level(p, a, p->series[i]) - tune_picture_level(p, b, p->series[i]);
@@ -159,22 +182,34 @@ static int find_front(struct tune_picture *p, const struct tune_picture_drawing 
     return tune_plot_front(x, x + d->count, d->count, x_best, -x_best, *front);
 }
 
+/* Write the name of a curve. lines: some curves are lines by a model. */
+static int make_label(struct tune_picture *p, int64_t row, bool lines, const char **label)
+{
+    const char *series, *kind = !lines ? "" : tune_picture_modelled(p, row) ? "model" : "measured";
+    char *text;
+    TRY(values_to_string(p, row, p->series, p->series_count, &series));
+    TAKE(text, p, TUNE_PICTURE_TITLE);
+    snprintf(text, TUNE_PICTURE_TITLE, "%s%s%s", series, *series && *kind ? ", " : "", kind);
+    *label = text;
+    return 0;
+}
+
 /* Make the curve of rows[count] of one series. front: see find_front. */
 static int make_curve(struct tune_picture *p, struct tune_curve *c, const int64_t *rows, int64_t count, int color, const bool *front)
 {
     double *values;
-    const char *label = NULL;
+    bool line = tune_picture_modelled(p, rows[0]);
     TAKE(values, p, 4 * count);
-    TRY(values_to_string(p, rows[0], p->series, p->series_count, &label));
     for (int64_t i = 0; i < count; i++) {
-        bool several = tune_picture_number(p, rows[i], p->results) > 1;
+        bool several = line || tune_picture_number(p, rows[i], p->results) > 1;
         values[i] = x_of(p, rows[i]);
         values[count + i] = value_of(p, rows[i]);
         values[2 * count + i] = several ? tune_picture_number(p, rows[i], p->lowest) : NAN;
         values[3 * count + i] = several ? tune_picture_number(p, rows[i], p->highest) : NAN;
     }
-    *c = (struct tune_curve){.label = label, .x = values, .y = values + count, .low = values + 2 * count,
-                             .high = values + 3 * count, .count = count, .color = color, .marked = true, .apart = p->sparse, .front = front, .rows = rows};
+    *c = (struct tune_curve){.x = values, .y = values + count, .low = values + 2 * count, .high = values + 3 * count, .count = count,
+                             .color = color, .marked = !line, .apart = p->sparse && !line, .band = line, .front = front,
+                             .rows = line ? NULL : rows};
     return 0;
 }
 
@@ -182,23 +217,26 @@ static int make_plot(struct tune_picture *p, struct tune_picture_drawing *d, str
 {
     p->x = d->x;
     const struct tune_picture_dimension *x = p->x < 0 ? NULL : &p->dimensions[p->x];
-    bool numeric = !x || x->numeric, crowded = false;
+    bool numeric = !x || x->numeric, crowded = false, lines = line_of(p, d);
     struct tune_curve *curves;
-    int count = 0;
-    TAKE(curves, p, MOST_CURVES);
+    int count = 0, measured = 0;
+    TAKE(curves, p, 2 * MOST_CURVES);
     bool *front;
     qsort_r(d->rows, (size_t)d->count, sizeof *d->rows, by_series_and_x, p);
     TRY(find_front(p, d, &front));
     for (int64_t first = 0, n; first < d->count; first += n) {
         for (n = 1; first + n < d->count && !compare_series(p, d->rows[first], d->rows[first + n]);)
             n++;
-        if (count == MOST_CURVES)
+        bool line = tune_picture_modelled(p, d->rows[first]);
+        if (measured == MOST_CURVES || count == 2 * MOST_CURVES)
             return tune_error_usage("more than %d curves; choose among their entities with `where`", MOST_CURVES);
         /* a value has the same colour in each facet */
-        int color = p->series_count == 1 ? tune_picture_level(p, d->rows[first], p->series[0]) : count;
+        int color = p->series_count == 1 ? tune_picture_level(p, d->rows[first], p->series[0]) : measured;
         TRY(make_curve(p, &curves[count], d->rows + first, n, color, front ? front + first : NULL));
+        TRY(make_label(p, d->rows[first], lines, &curves[count].label));
         crowded = crowded || n > TUNE_PLOT_MARKS;
         count++;
+        measured += !line;
     }
     if (crowded && numeric && !p->sparse)
         tune_append(d->note, TUNE_PICTURE_NOTE, "%s%lld points, smoothed where they are scattered",

@@ -27,6 +27,11 @@ const char *tune_picture_text(const struct tune_picture *p, int64_t row, int col
     return cell->type == TUNE_ANSWER_TEXT ? cell->text : "";
 }
 
+bool tune_picture_modelled(const struct tune_picture *p, int64_t row)
+{
+    return *tune_picture_text(p, row, p->line_over);
+}
+
 /* ---- the dimensions ---- */
 
 static int cell_to_string(struct tune_picture *p, const struct tune_answer_cell *cell, const char **text)
@@ -68,11 +73,20 @@ static int find_levels(struct tune_picture *p, int dimension)
     for (int64_t row = 0; row < p->a->rows; row++) {
         const char *text = NULL;
         TRY(cell_to_string(p, tune_answer_at(p->a, row, d->column), &text));
-        if (strcmp(d->texts[last], text))
+        if (last < 0 || strcmp(d->texts[last], text))
             last = tune_name_find(d->texts, d->count, text);
         p->levels[row * p->dimension_count + dimension] = last;
     }
     return 0;
+}
+
+/* The last column of a name that is no dimension, or -1. */
+static int find_last(const struct tune_answer_table *a, const char *name)
+{
+    int c = a->count - 1;
+    while (c >= 0 && (a->columns[c].dimension || strcmp(a->columns[c].name, name)))
+        c--;
+    return c;
 }
 
 int tune_picture_read(struct tune_picture *p)
@@ -82,6 +96,8 @@ int tune_picture_read(struct tune_picture *p)
     static const char *const names[] = {"property", "unit", "experiment", "x", "value", "lowest", "highest", "results"};
     for (int i = 0; i < 8; i++)
         *columns[i] = tune_answer_find(a, names[i]);
+    p->line_over = find_last(a, "line_over");
+    p->line_by = find_last(a, "line_by");
     if (p->x_value >= 0 && a->columns[p->x_value].dimension)
         p->x_value = -1;
     TAKE(p->dimensions, p, a->count);
@@ -92,7 +108,7 @@ int tune_picture_read(struct tune_picture *p)
     for (int d = 0; d < p->dimension_count; d++)
         TRY(find_levels(p, d));
     for (int64_t row = 0; row < a->rows; row++)
-        p->repeated = p->repeated || tune_picture_number(p, row, p->results) > 1;
+        p->repeated = p->repeated || (!tune_picture_modelled(p, row) && tune_picture_number(p, row, p->results) > 1);
     return 0;
 }
 
@@ -119,6 +135,8 @@ static bool is_sparse(const struct tune_picture *p)
         cells *= p->dimensions[p->varying[i]].count;
     for (int64_t row = 0; row < p->a->rows && count < 64; row++) {
         int k = 0;
+        if (tune_picture_modelled(p, row))
+            return true; /* lines are for points that were sampled */
         while (k < count && strcmp(tune_picture_text(p, row, p->property), properties[k]))
             k++;
         if (k == count)

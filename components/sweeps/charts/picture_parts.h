@@ -44,6 +44,7 @@ struct tune_picture {
     int *levels;                         /* [rows][dimension_count] indexes of the values */
     int varying[TUNE_PICTURE_DIMENSIONS], varying_count; /* dimensions with more than one value */
     int property, unit, experiment, x_value, value, lowest, highest, results; /* columns */
+    int line_over, line_by;              /* columns of lines by a model; -1: none */
     struct tune_picture_drawing drawings[TUNE_PICTURE_DRAWINGS];
     int count;
     int x, y;                            /* dimensions on the axes; -1: none */
@@ -68,13 +69,15 @@ struct tune_picture {
  * tune_picture_choose - choose the kind of the picture, and its axes, series and facet.
  * Both: 0, or -1 with an error.
  * tune_picture_number - the number of a cell; NaN: it has none.
- * tune_picture_level - the index of the point's value in a dimension.
+ * tune_picture_level - the index of the point's value in a dimension; -1: it has none.
+ * tune_picture_modelled - whether the row is a point of a line by a model, not measured.
  * tune_picture_text - the text of a cell; "": it has none.
  * tune_picture_no_memory - set the error, and return -1. */
 int tune_picture_read(struct tune_picture *p);
 int tune_picture_choose(struct tune_picture *p);
 double tune_picture_number(const struct tune_picture *p, int64_t row, int column);
 int tune_picture_level(const struct tune_picture *p, int64_t row, int dimension);
+bool tune_picture_modelled(const struct tune_picture *p, int64_t row);
 const char *tune_picture_text(const struct tune_picture *p, int64_t row, int column);
 int tune_picture_no_memory(void);
 

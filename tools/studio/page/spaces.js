@@ -303,7 +303,7 @@
                 one.addEventListener("click", open);
                 one.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); open(); } });
             }
-            return [controls, el("div", {class: "picture", tabindex: "0", role: "region", "aria-label": "picture"}, picture), told, answerTable(table, "points of the picture", {without: ["unit", "experiment"], open: (row) => openPoint(identifierOf(table, row)), address: ["/api/answers/plot", {...filtered(), ...own, log: null}]})];
+            return [controls, el("div", {class: "picture", tabindex: "0", role: "region", "aria-label": "picture"}, picture), told, answerTable(table, "points of the picture", {without: ["unit", "experiment"], open: (row) => { const identifier = identifierOf(table, row); if (identifier) openPoint(identifier); }, address: ["/api/answers/plot", {...filtered(), ...own, log: null}]})];
         }
 
         async function answered(question, own, controls, options) {
