@@ -53,10 +53,10 @@ static const struct tune_option my_options[] = {
     {"seed", TUNE_INT64, &my.seed, "0", "[0,9007199254740992]", "",
      "seed of all orders except sequential"},
     {"minimize", TUNE_JOINED(TUNE_STRING), &my.minimize, NULL, "", "",
-     "halving, model, --stop-when: property whose low values are better. model takes two "
+     "halving, model, --stop-when, --dry-run: property whose low values are better. model takes two "
      "properties, with commas, by --minimize and --maximize"},
     {"maximize", TUNE_JOINED(TUNE_STRING), &my.maximize, NULL, "", "",
-     "halving, model, --stop-when: property whose high values are better"},
+     "halving, model, --stop-when, --dry-run: property whose high values are better"},
     {"where-target", TUNE_STRING, &my.where_target, NULL, "", "",
      "model: only entities are wanted for which this expression over the measured properties is true"},
     {"budget", TUNE_STRING, &my.budget, NULL, "", "",

@@ -38,6 +38,8 @@ ALONE="$sweep --store st" tip 'has an operation [^ ]+ already: <--resume [^ ]+> 
 ALONE="$sweep --store st" tip 'continues it, <--join [^ ]+> shares it' $sweep s.yaml $own --store st --name first
 PUT='s/$/ second/' tip 'a new operation needs another <--name>' $sweep s.yaml $own --store st --name first
 PUT='s/$/ st/' tip 'there is no store with operations here; give its folder with <--store>' $sweep --resume first
+PUT='s/$/ speed/' tip 'of other properties: name them by <--maximize> or' $sweep s.yaml $own --store st --dry-run --remeasure
+PUT='s/$/ speed/' tip 'of other properties: name them by --maximize or <--minimize>' $sweep s.yaml $own --store st --dry-run --remeasure
 tip ': <--set [^ ]+> would use' $sweep steps.yaml $own --store st --dry-run
 cp -r st moved && sed -i 's/3}/4}/' exp/work.sh
 tip 'although stored results differ only in [^:]+: <--accept [^ ]+> uses them' $sweep s.yaml $own --store st --dry-run

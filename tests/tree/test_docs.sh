@@ -30,6 +30,7 @@ printf '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "
 sed -n '/^# axolotl.yml$/,/^```$/p' "$here/docs/other-tools.md" | grep -v '^```' >axolotl.yml
 mkdir -p data/alpaca && cp alpaca.json data/alpaca/train.json
 TUNE_DEFAULTS="$here/defaults" "$BUILD/tests/helpers/fill" samples defaults/spaces/laptop.yaml 4 >/dev/null
+cp defaults/spaces/laptop.yaml space.yaml
 by() { is "$command: run by $1" grep -qF -- "$2" "$here/$1"; } # FILE TEXT - which stands there
 while IFS= read -r command; do
     case $command in

@@ -1,4 +1,5 @@
-/* dry_run.c - print what would be measured, what is known, and the estimated time. */
+/* dry_run.c - print what would be measured, what is known, what is expected, and the estimated
+ * time. */
 #include <math.h>
 
 #include "sweep.h"
@@ -18,8 +19,10 @@ struct tally {
     int64_t runs, known, refused, away, todo, unknown, unfit;
     double seconds, unknown_weight;       /* of runs: seconds with an estimate; weight without one */
     double estimated_seconds, estimated_weight;   /* all jobs with an estimate */
+    int64_t modelled;                     /* of runs: the time is that of a model */
     struct verdict *verdicts;             /* [verdict_count] */
     int verdict_count;
+    struct expected *expected;
 };
 
 static const char *const kinds[] = {"run", "known", "invalid", "done", "known", "unknown"};
@@ -98,12 +101,27 @@ static int find_reason(const struct plan *plan, struct tally *t, const struct tu
     return 0;
 }
 
+/* Find the expected time of a job: of its own rows, by a model, or else that of similar rows. */
+static int find_seconds(const struct plan *plan, struct tally *t, const struct tune_job *job, double *seconds)
+{
+    double modelled = NAN;
+    bool own = tune_result_cache_has(plan->cache, job->binding, job->inputs);
+    *seconds = tune_result_cache_seconds(plan->cache, job->binding, job->inputs);
+    if (own || job->kind != TUNE_JOB_RUN)
+        return 0;
+    TRY(expected_seconds(t->expected, job, &modelled));
+    t->modelled += !isnan(modelled);
+    *seconds = isnan(modelled) ? *seconds : modelled;
+    return 0;
+}
+
 static int print_job(const struct plan *plan, struct tally *t, const struct tune_job *job)
 {
     const struct tune_binding *p = binding_of(plan, job);
-    double seconds = tune_result_cache_seconds(plan->cache, job->binding, job->inputs);
+    double seconds;
     bool run = job->kind == TUNE_JOB_RUN;
     char *entity = NULL, estimate[32] = "", reason[1200];
+    TRY(find_seconds(plan, t, job, &seconds));
     count_job(t, job, seconds, weight_of(plan, job));
     TRY(find_reason(plan, t, job, reason, sizeof reason));
     struct verdict *v = find_verdict(t, job, reason);
@@ -118,9 +136,10 @@ static int print_job(const struct plan *plan, struct tally *t, const struct tune
     printf("%-7s %8s  ", kinds[job->kind], estimate);
     print_text("", entity);
     print_text("", reason);
+    free(entity);
+    TRY(run || job->kind == TUNE_JOB_UNMEASURABLE ? expected_print(t->expected, job) : 0);
     print_text("  ", p->full_identifier);
     puts("");
-    free(entity);
     return ferror(stdout) ? tune_error_set("cannot write to standard output") : 0;
 }
 
@@ -143,8 +162,9 @@ static void print_time(const struct tally *t, double later, int at_a_time)
     char text[32];
     double rest = later + t->unknown_weight;
     if (t->estimated_weight > 0 && (t->seconds > 0 || rest > 0))
-        printf("# estimated time      %s with %d at a time%s\n",
+        printf("# estimated time      %s with %d at a time%s%s\n",
                clock_text((t->seconds + rest * t->estimated_seconds / t->estimated_weight) / at_a_time, text), at_a_time,
+               t->modelled ? " (by a model of the results for entities that were never measured)" : "",
                t->unknown ? " (for entities that were never measured, with the mean of the "
                             "others)" : "");
     else if (t->runs > 0)
@@ -169,8 +189,11 @@ static int64_t print_rungs(struct queue *q, struct tally *t)
 int dry_run(struct queue *q, const struct slots *slots)
 {
     const struct plan *plan = q->plan;
-    struct tally t = {0};
-    int64_t planned = print_rungs(q, &t);
+    struct tally t = {.expected = expected_new(plan)};
+    int64_t planned = t.expected ? print_rungs(q, &t) : -1;
+    if (planned >= 0 && t.runs > 0)
+        expected_print_models(t.expected);
+    expected_free(t.expected);
     for (int i = 0; i < t.verdict_count; i++)
         free(t.verdicts[i].reason);
     free(t.verdicts);

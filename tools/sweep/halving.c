@@ -15,11 +15,11 @@
 static int check_record(const struct plan *plan)
 {
     const struct tune_operation_record *r = &plan->record;
-    bool named = !r->stop_when && (r->minimize || r->maximize), model = r->options.order.mode == TUNE_ORDER_MODEL;
+    bool named = !r->stop_when && !plan->flags->dry_run && (r->minimize || r->maximize), model = r->options.order.mode == TUNE_ORDER_MODEL;
     if (r->options.order.mode != TUNE_ORDER_HALVING)
         return r->budget || (named && !model) ? tune_error_usage("--minimize, --maximize and --budget are only for --order "
-                                                                 "halving (the first two also for --order model and "
-                                                                 "--stop-when)") : 0;
+                                                                 "halving (the first two also for --order model, "
+                                                                 "--stop-when and --dry-run)") : 0;
     if (r->factor != 2)
         return tune_error_usage("operation %s keeps one of %g points in each rung, and this version keeps the better half; begin an "
                                 "operation of another name, which takes over its results", r->id, r->factor);

@@ -451,6 +451,22 @@ int unused_print(const struct plan *plan, const struct progress *progress, int64
  * reason. 0: it does, or the program does not say. -1 with an error. */
 int memory_lacks(const struct plan *plan, const struct tune_job *job, char *why, size_t size);
 
+/* expected.c
+ * expected_new - fit models to the stored results of the plan's entities, whoever measured them.
+ * One is of the time of a measurement, the others of the properties of --maximize and --minimize.
+ * If none is named: of the first two numbers that each experiment measures. NULL with an error.
+ * expected_free - free them; NULL is fine.
+ * expected_seconds - the expected time of a job's measurement; NAN: unknown. -1 with an error. Only
+ * the first 2000 jobs have one, because each takes a millisecond.
+ * expected_print - print what is expected of each property: "  speed 150 (120 to 190)".
+ * expected_print_models - print how many results the models are from, or why there is none. */
+struct expected;
+struct expected *expected_new(const struct plan *plan);
+void expected_free(struct expected *x);
+int expected_seconds(struct expected *x, const struct tune_job *job, double *seconds);
+int expected_print(const struct expected *x, const struct tune_job *job);
+void expected_print_models(const struct expected *x);
+
 /* dry_run.c
  * dry_run - print the plan and the estimated time. */
 int dry_run(struct queue *q, const struct slots *slots);

@@ -423,6 +423,14 @@ static double median(struct tune_result_cache *c, int binding)
     return c->medians[binding].seconds;
 }
 
+bool tune_result_cache_has(struct tune_result_cache *c, int binding, const struct tune_value *inputs)
+{
+    int count = find_rows(c, binding, inputs, NULL, 0), i = 0;
+    while (i < count && c->found[i].status == TUNE_FAILED)
+        i++;
+    return i < count;
+}
+
 double tune_result_cache_seconds(struct tune_result_cache *c, int binding, const struct tune_value *inputs)
 {
     int count = find_rows(c, binding, inputs, NULL, 0), n = 0;

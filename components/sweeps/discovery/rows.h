@@ -122,6 +122,7 @@ int tune_result_cache_add(struct tune_result_cache *c, int binding,
  * result, as a sum of TUNE_ACCEPT_ values. 0: there is no result, or it can be used. -1 with an
  * error. A repeat above 0 needs that many more results. The operation's own results for this entity
  * are left out.
+ * tune_result_cache_has - whether a measurement of this entity has a duration of its own.
  * tune_result_cache_seconds - expected duration of a measurement: the mean for this entity, else
  * the median for the experiment. It is proportional to the budget. NAN: unknown.
  * tune_binding_weight - the value of the binding's budget in these inputs, or 1 if it has no
@@ -143,6 +144,8 @@ struct tune_cache_query {
 };
 int tune_result_cache_differs(struct tune_result_cache *c, const struct tune_cache_query *q,
                               int accept);
+bool tune_result_cache_has(struct tune_result_cache *c, int binding,
+                           const struct tune_value *inputs);
 double tune_result_cache_seconds(struct tune_result_cache *c, int binding,
                                  const struct tune_value *inputs);
 double tune_binding_weight(const struct tune_binding *p, const struct tune_value *inputs);
