@@ -30,9 +30,8 @@ static double normal(uint64_t seed, int stream, long counter)
     return tune_random_normal(seed, (uint64_t)stream, (uint64_t)counter);
 }
 
-/* Waves whose mean product is the covariance. For numbers they are drawn by Student's distribution.
- * For a category they have a sign, which two values share with probability
- * (1 + exp(-1 / length)) / 2. */
+/* Make waves whose mean product is the covariance. Those of numbers come from Student's distribution.
+ * A category has a sign, which two values share with probability (1 + exp(-1 / length)) / 2. */
 static void make_waves(struct tune_draws *d, uint64_t seed)
 {
     const struct tune_likelihood *l = &d->s->model;

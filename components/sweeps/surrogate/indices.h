@@ -5,9 +5,9 @@
  * alone. The total index is the share of all parts that it belongs to. Dimensions are independent,
  * and each is spread as the caller says.
  *
- * The indices are those of draws from the model (draws.h), so that they have intervals. An interval
- * holds 95 % of the draws, and the error of the sum over 1024 points. They are right if the fitted
- * lengths are. With few rows a model may miss a dimension altogether.
+ * The indices are those of draws from the model (draws.h), so that they have intervals. These hold
+ * 95 % of the draws, widened by the error of the sum over 1024 points. They are right if the fitted
+ * lengths are: with few rows a model may miss a dimension altogether.
  * Sources: Sobol' 2001; Saltelli et al. 2010, table 2 (b) and (f). */
 #ifndef TUNE_SURROGATE_INDICES_H
 #define TUNE_SURROGATE_INDICES_H

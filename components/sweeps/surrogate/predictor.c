@@ -430,12 +430,9 @@ static double below(double z)
     return erfc(-z / 1.41421356237309504880) / 2;
 }
 
-/* x is normal with mean m and deviation s, and z = (m - b) / s. Then
- *
- *     E max(0, x - b)           = s phi(z) + (m - b) Phi(z)
- *     E max(0, exp(x) - exp(b)) = exp(m + s^2 / 2) Phi(z + s) - exp(b) Phi(z)
- *
- * For a minimum the signs change. */
+/* Let x be normal with mean m and deviation s, and z = (m - b) / s. Then E max(0, x - b) is
+ * s phi(z) + (m - b) Phi(z). And E max(0, exp(x) - exp(b)) is
+ * exp(m + s^2 / 2) Phi(z + s) - exp(b) Phi(z). For a minimum the signs change. */
 double tune_predictor_gain(const struct tune_predictor *p, const struct tune_predicted *at, bool maximize)
 {
     double s = fmax(at->deviation, 1e-12), b = p->best[maximize], sign = maximize ? 1 : -1, z = sign * (at->middle - b) / s, gain;

@@ -53,8 +53,8 @@ int tune_predictor_at(const struct tune_predictor *p, const struct tune_value *c
                       int count, struct tune_predicted *predicted);
 
 /* tune_predictor_gain - by how much a measurement of the entity is expected to improve the best
- * value, in the property's unit. The best value is that of the measured entities as the model sees
- * them. The gain counts the probability that the entity can be measured.
+ * value, in the property's unit. The best is that of the measured entities as the model sees them.
+ * The gain is multiplied by the probability that the entity can be measured.
  *
  * tune_predictor_axes - the dimensions of the model.
  * tune_predictor_model - the model itself.
