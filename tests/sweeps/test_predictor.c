@@ -220,6 +220,21 @@ static void test_refused(void **state)
     assert_int_equal(tune_predictor_add(p, v, values, 1), 1);
     assert_int_equal(tune_predictor_fit(p, "y"), -1);
     assert_error_has("all 3 values of y are 2");
+    tune_predictor_free(p);
+    assert_got(p = tune_predictor_new(s));
+    for (int i = 0; i < 2; i++) {
+        values[0] = 1e15 + i;
+        make_entity(v, i ? 8 : 4, 0, "a");
+        assert_int_equal(tune_predictor_add(p, v, values, 1), 1);
+    }
+    assert_int_equal(tune_predictor_fit(p, "y"), -1);
+    assert_error_has("all 2 values of y are 1e+15 to ten digits");
+    tune_predictor_free(p);
+    assert_got(p = tune_predictor_new(s));
+    make_entity(v, 4, 0, "a");
+    assert_int_equal(tune_predictor_add(p, v, values + 1, 1), 1);
+    make_entity(v, 8, 0, "a");
+    assert_int_equal(tune_predictor_add(p, v, values + 1, 1), 1);
     make_entity(v, 16, 0, "a");
     values[0] = 5;
     assert_int_equal(tune_predictor_add(p, v, values, 1), 1);

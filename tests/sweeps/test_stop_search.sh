@@ -79,6 +79,8 @@ wrong() { # TEXT FLAG... - ends with 2 and this text
     refused "$text" 2 "$text" "$sweep" s.yaml $own --store none "$@"
 }
 wrong '"chance of 5 % below 9 %" needs --order model' --maximize speed --stop-when "chance of 5 % below 9 %"
+wrong '--stop-when "": expected "no gain of 1 % in 20" or' --order model --maximize speed --stop-when ""
+wrong '--stop-when "no gains": expected "no gain of 1 % in 20" or' --order model --maximize speed --stop-when "no gains"
 wrong 'needs one property: --maximize PROPERTY or --minimize PROPERTY' --stop-when "no gain of 5 % in 9"
 wrong '--entities ends a search of two' --order model --maximize speed --minimize loss --stop-when "no gain of 5 % in 9"
 wrong '--stop-when no gain of 5 in 9: expected "no gain of 1 % in 20" or "chance of 1 % below 5 %"' --maximize speed --stop-when "no gain of 5 in 9"

@@ -398,6 +398,17 @@ static void little_to_learn(void **state)
     assert_got(s = tune_surrogate_fit(&o, x, other, 4));
     assert_true(fabs(at_point(s, x[0], x[1], x[2]).mean - 2.5) < 1e-6);
     tune_surrogate_free(s);
+    const double huge[4] = {1e308, -1e308, 1.7e308, -3}; /* their squares are infinite, and so are differences */
+    const double tiny[4] = {1e-308, 3e-308, 2e-308, -1e-308};
+    double y[4], places[4 * D] = {.1, 0, .2, .5, 1, .5, .9, 0, .1, .3, 1, .3};
+    for (int k = 0; k < 2; k++) {
+        memcpy(y, k ? tiny : huge, sizeof y);
+        assert_got(s = tune_surrogate_fit(&o, places, y, 4));
+        for (int i = 0; i < 4; i++)
+            assert_true(fabs(at_point(s, places[i * D], places[i * D + 1], places[i * D + 2]).mean - y[i]) < 0.9 * fabs(y[0] / 2 - y[1] / 2));
+        assert_true(isfinite(at_point(s, .7, 2, .7).mean) && at_point(s, .7, 2, .7).deviation > 0);
+        tune_surrogate_free(s);
+    }
     const double no_noise[2 + D] = {1, 1e-30, 1, 1, 1}; /* the covariance is singular then */
     o.parameters = no_noise;
     assert_got(s = tune_surrogate_fit(&o, x, other, 4));

@@ -29,6 +29,8 @@ static int check_options(const struct plan *plan)
         return tune_error_usage("--order model is not for --launcher: the launcher lists all points at the start, and the model "
                                 "chooses each from the results before it; start a sweep with the same --join NAME on each "
                                 "machine");
+    if (r->stop_when && !enough_is_rule(r->stop_when) && !strchr(r->stop_when, ':'))
+        return tune_error_usage("--stop-when \"%s\": expected \"no gain of 1 %% in 20\" or \"chance of 1 %% below 5 %%\"", r->stop_when);
     if (r->stop_when && !enough_is_rule(r->stop_when))
         return tune_error_usage("--stop-when %s ends the repeats of an entity, which is not for --order model; \"no gain of 1 %% in 20\" "
                                 "and \"chance of 1 %% below 5 %%\" end the search", r->stop_when);

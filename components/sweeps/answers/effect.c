@@ -175,9 +175,9 @@ static void report_pairs(struct effect *e, int64_t pairs, bool shared)
                                                       "measure more of the grid", name);
     else if (2 * pairs < complete)
         tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "the effect of %s comes from %lld "
-                                                      "pairs only; a full grid of these %lld results "
+                                                      "pair%s only; a full grid of these %lld results "
                                                       "would have %lld pairs", name,
-                             (long long)pairs, (long long)e->p.count, (long long)complete);
+                             (long long)pairs, pairs == 1 ? "" : "s", (long long)e->p.count, (long long)complete);
 }
 
 static int add_dimension(struct effect *e, int dimension, int *left)

@@ -173,14 +173,16 @@ static int add_all(struct expected *x)
         TRY(add_row(x, i));
     if (x->count > 0)
         add_notes(x);
-    return (x->s->a->none = tune_answer_copy(x->s->a, "each entity that was looked at is measured")) ? 0 : -1;
+    x->s->a->none = tune_answer_copy(x->s->a, x->entities.count == 0 ? "no entity of the space meets `where`" : "each entity that was looked at is measured");
+    return x->s->a->none ? 0 : -1;
 }
 
 static int add_command(struct expected *x)
 {
     tune_answer_column(x->s->a, "command");
     return x->count > 0 ? tune_subject_command(x->s, x->best->binding, x->best->entity)
-                        : tune_error_set("each entity that was looked at is measured, so there is no command to print");
+           : x->entities.count == 0 ? tune_error_set("no entity of the space meets `where`, so there is no command to print")
+                                    : tune_error_set("each entity that was looked at is measured, so there is no command to print");
 }
 
 int tune_best_expected(struct tune_subject *s, bool command)

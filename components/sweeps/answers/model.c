@@ -198,6 +198,9 @@ static int list_where(struct tune_subject *s, const struct tune_where *where, in
     o.mode = varying <= TUNE_SOBOL_AXES ? TUNE_ORDER_SOBOL : TUNE_ORDER_RANDOM;
     o.limit = countable ? -1 : MOST_TRIED;
     TRY(add_in_order(s, &o, where, most, e));
+    if (e->count == 0)
+        return tune_error_set("none of %d entities of the space, chosen %s, meets `where`; others may", MOST_TRIED,
+                              o.mode == TUNE_ORDER_SOBOL ? "evenly by a Sobol sequence" : "at random");
     tune_answer_add_note(s->a, TUNE_NOTE_WARNING, "the space has %s entities%s: %d are looked at, chosen %s; `entities` changes how many",
                          space->size > 0 ? "more" : "countless", s->q->where ? " that meet `where`" : "", e->count,
                          o.mode == TUNE_ORDER_SOBOL ? "evenly by a Sobol sequence" : "at random");

@@ -77,8 +77,13 @@ static int find(struct tune_subject *s, const char *property, int binding, const
         return 0;
     }
     TAKE(found, s->a, axes->count);
-    if (tune_indices_find(tune_predictor_model(model), &spread, SEED, found) < 0)
-        return -1;
+    if (tune_indices_find(tune_predictor_model(model), &spread, SEED, found) < 0) {
+        if (tune_error_kind() == TUNE_ERROR_CANNOT)
+            return -1;
+        tune_answer_add_note(s->a, TUNE_NOTE_BELOW, "no share of each dimension: %s", tune_error_message());
+        tune_error_clear();
+        return 0;
+    }
     TAKE(shares[binding], s->a, s->space->count);
     for (int d = 0; d < s->space->count; d++)
         shares[binding][d].first.value = shares[binding][d].total.value = NAN;

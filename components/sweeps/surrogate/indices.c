@@ -150,7 +150,9 @@ static int find_all(struct samples *m, struct tune_indices *indices)
     double variances[DRAWS], means[DRAWS];
     center(m, means, variances);
     for (int j = 0; j < DRAWS; j++)
-        if (!(variances[j] > 0))
+        if (!isfinite(variances[j]))
+            return tune_error_set("the shares of the dimensions are unknown: the variance of the target is too large for a number");
+        else if (!(variances[j] > 0))
             return tune_error_set("the shares of the dimensions are unknown: nothing changes the target");
     for (int d = 0; d < m->dimensions; d++)
         TRY(find_indices(m, d, variances, means, &indices[d]));

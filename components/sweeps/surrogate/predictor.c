@@ -9,6 +9,8 @@
 #include "core/print.h"
 #include "core/try.h"
 
+static const double ROUNDED = 1e-10; /* values that differ by less have no digits left for a model */
+
 enum { STARTS = 4, STEPS = 50, FIT_ROWS = 200, MOST_ROWS = 1000, MOST_PLACES = 4096 };
 
 /* A measured entity. */
@@ -233,18 +235,21 @@ static int find_best(struct tune_predictor *p)
 
 int tune_predictor_fit(struct tune_predictor *p, const char *property)
 {
-    bool constant = true;
+    double low = INFINITY, high = -INFINITY;
     if (p->known_count == 0)
         return tune_error_set("nothing is known of %s: no entity of this space has a value", property);
     if (p->known_count == 1)
         return tune_error_set("only one entity has a value of %s, which says nothing of others; measure at least two", property);
     p->logarithm = true;
     for (int i = 0; i < p->row_count; i++) {
-        constant = constant && p->y[i] == p->y[0];
+        low = fmin(low, p->y[i]);
+        high = fmax(high, p->y[i]);
         p->logarithm = p->logarithm && p->y[i] > 0;
     }
-    if (constant)
-        return tune_error_set("all %d values of %s are %.6g, so there is nothing to model", p->row_count, property, p->y[0]);
+    if (low == high)
+        return tune_error_set("all %d values of %s are %.6g, so there is nothing to model", p->row_count, property, low);
+    if (high / 2 - low / 2 <= ROUNDED * fmax(fabs(low), fabs(high)) / 2) /* halves, which do not overflow */
+        return tune_error_set("all %d values of %s are %.6g to ten digits, so there is nothing to model", p->row_count, property, low);
     TRY(find_ranges(p));
     TRY(list_all_places(p));
     if (!(p->model = fit_rows(p, p->x, p->y, p->row_count, p->logarithm)))

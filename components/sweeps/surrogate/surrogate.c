@@ -68,17 +68,23 @@ static void copy_rows(struct tune_surrogate *s, const double *x, const double *y
 
 static void standardise(struct tune_surrogate *s)
 {
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, most = 0;
+    int exponent;
     for (int i = 0; i < s->rows; i++)
-        sum += s->y[i] / s->rows;
+        most = fmax(most, fabs(s->y[i]));
+    frexp(most, &exponent);
+    double unit = most > 0 ? ldexp(1, exponent - 1) : 1; /* in this unit no square overflows; a power of 2 rounds nothing */
     for (int i = 0; i < s->rows; i++)
-        squares += (s->y[i] - sum) * (s->y[i] - sum) / s->rows;
-    s->mean = sum;
-    s->deviation = sqrt(squares);
-    if (!(s->deviation > 1e-12 * fabs(sum))) /* a constant target */
-        s->deviation = sum != 0 ? fabs(sum) * 1e-6 : 1;
+        sum += s->y[i] / unit / s->rows;
     for (int i = 0; i < s->rows; i++)
-        s->y[i] = (s->y[i] - s->mean) / s->deviation;
+        squares += (s->y[i] / unit - sum) * (s->y[i] / unit - sum) / s->rows;
+    double deviation = sqrt(squares);
+    if (!(deviation > 1e-12 * fabs(sum))) /* a constant target */
+        deviation = sum != 0 ? fabs(sum) * 1e-6 : 1;
+    for (int i = 0; i < s->rows; i++)
+        s->y[i] = (s->y[i] / unit - sum) / deviation;
+    s->mean = sum * unit;
+    s->deviation = deviation * unit;
 }
 
 /* ---- the fit ---- */
