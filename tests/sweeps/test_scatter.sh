@@ -54,6 +54,12 @@ is "... as CSV: the line follows the mean of a + b / 100, within its band, along
 is "... a line for each of two targets" eval 'plot two.yaml --property speed,bytes --x a && [ "$(bands)" = 2 ]'
 is "... too few results for a model: points alone, and that is said" eval 'plot two.yaml --property speed --x a --where "a < 20" && [ "$(bands)" = 0 ] && ! joined && [ "$(marks)" = 4 ] && [ "$(tr "\n" " " <shown | tr -s " " | grep -o "no line: 4 measured entities are too few for a model of 2 dimensions; 5 are enough" | wc -l)" = 2 ] || { cat shown; false; }'
 is "... equal values everywhere: the same" eval 'plot two.yaml --property half --x a && [ "$(bands)" = 0 ] && tr "\n" " " <shown | tr -s " " | grep -q "no line: all 20 values of half are 1, so there is nothing to model"'
+sed 's/^experiments/  - {identifier: kind, propertyDomain: {values: [plain, odd]}}\n&/' two.yaml >three.yaml
+is "a sample of three dimensions" eval '"$sweep" three.yaml --order sobol --entities 24 | grep -q "[1-9] valid"'
+heights() { sed -n "s/.*<path class=\"curve c$1\"[^>]* d=\"M[0-9.]* \([0-9.]*\)L[0-9.]* \([0-9.]*\)L[0-9.]* \([0-9.]*\).*/\1 \2 \3/p" p.svg; } # of the first three points of a line
+is "... a line for each value of --series: odd is three times as fast, at its own place of the logarithmic axis" eval 'plot three.yaml --property speed --x a --series kind --log && [ "$(bands)" = 2 ] && grep -q ">kind odd, model<" p.svg && echo "$(heights 0) $(heights 1)" | awk "{ print; exit !(NF == 6 && \$4 < \$1 && \$5 < \$2 && \$6 < \$3) }" || { cat shown; false; }'
+is "... in each facet, too, with the same note" eval 'plot three.yaml --property speed --x a --facet kind && [ "$(bands)" = 2 ] && [ "$(grep -c "kind odd" p.svg)" = 1 ]'
+is "... over a category: hollow marks with bars" eval 'plot three.yaml --property speed --x kind && [ "$(bands)" = 0 ] && [ "$(grep -c "<path class=\"curve c0\".*l7 -7 7 7-7 7z" p.svg)" = 3 ] && tr "\n" " " <shown | tr -s " " | grep -q "hollow marks: geometric mean over the other dimensions, by a model of [0-9]* results of [0-9]* entities; bar: its 95 % interval"'
 is "a grid has no line" eval 'plot grid.yaml --property speed --x a && [ "$(bands)" = 0 ] && "$samples" plot grid.yaml --property speed --x a --output-format csv >got && ! grep -q line_over got'
 plot two.yaml --property speed --x a
 # speed is a + b / 100, so the points over a nearly lie on a line: the pixels are as far apart as the values
