@@ -79,11 +79,12 @@ static void put_curve_data(const struct panel *p, const struct tune_curve *c)
     fputc('"', p->out);
 }
 
-static void put_path(const struct panel *p, const struct tune_curve *c, const double *y, const char *class_name)
+/* class_name: of the path. bare: without the curve's colour. */
+static void put_path(const struct panel *p, const struct tune_curve *c, const double *y, const char *class_name, bool bare)
 {
     struct column column = {.x = -1};
     bool dense = c->count > 2 * (int64_t)p->width, first = true;
-    fprintf(p->out, "<path class=\"%s c%d\"", class_name, c->color % TUNE_SVG_COLORS);
+    fprintf(p->out, bare ? "<path class=\"%s\"" : "<path class=\"%s c%d\"", class_name, c->color % TUNE_SVG_COLORS);
     put_curve_data(p, c);
     fputs(" d=\"", p->out);
     for (int64_t i = 0; i < c->count; i++) {
@@ -128,6 +129,8 @@ static void put_dots(const struct panel *p, const struct tune_curve *c)
         if (!tune_plot_drawn(p->plot, c->x[i], c->y[i]))
             continue;
         const char *mark = begin_mark(p->out, c, x_of(p, c->x[i] + tune_plot_aside(p->plot, c)), y_of(p, c->y[i]), c->marked ? "4" : "3");
+        if (c->apart && c->count > TUNE_PLOT_MARKS)
+            fputs(" fill-opacity=\"0.4\"", p->out);
         put_curve_data(p, c);
         if (c->rows)
             fprintf(p->out, " data-row=\"%lld\"", (long long)c->rows[i]);
@@ -208,7 +211,8 @@ static void put_band(const struct panel *p, const struct tune_curve *c)
     }
 }
 
-/* Draw spreads first, then the noise of all curves, then the smooth curves on top. */
+/* Draw spreads first, then the noise of all curves, then the smooth curves on top. Over many points,
+ * the line of a band is last, with a rim. */
 static int put_curves(const struct panel *p)
 {
     for (int pass = 0; pass < 3; pass++)
@@ -221,12 +225,17 @@ static int put_curves(const struct panel *p)
             }
             TRY(tune_plot_smooth(p->plot, c, &smooth));
             if (pass == 1 && smooth)
-                put_path(p, c, c->y, "curve raw");
-            if (pass == 2 && !p->plot->x_names && !c->apart)
-                put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve");
+                put_path(p, c, c->y, "curve raw", false);
+            if (pass == 2 && !p->plot->x_names && !c->apart && !tune_plot_above(p->plot, c))
+                put_path(p, c, smooth ? smooth : c->y, c->dotted ? "curve dotted" : "curve", false);
             if (pass == 2 && (c->dotted || tune_plot_pointed(p->plot, c) || c->count == 1))
                 put_dots(p, c);
             free(smooth);
+        }
+    for (int k = 0; k < p->plot->count; k++)
+        if (tune_plot_above(p->plot, &p->plot->curves[k])) {
+            put_path(p, &p->plot->curves[k], p->plot->curves[k].y, "curve halo", true);
+            put_path(p, &p->plot->curves[k], p->plot->curves[k].y, "curve", false);
         }
     put_rings(p);
     return 0;

@@ -36,6 +36,7 @@ struct canvas {
     int across, down;    /* dots in one cell */
     int labels;          /* columns left of the axis */
     struct cell *cells;
+    bool above;          /* what is drawn replaces points */
 };
 
 /* Colours out of 256 that are readable on black and on white, and characters for use without
@@ -55,6 +56,8 @@ static void dot(struct canvas *c, int x, int y, int curve, bool strong)
 {
     static const unsigned char bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     struct cell *cell = cell_at(c, x, y);
+    if (cell && c->above && (cell->marked || cell->bar))
+        *cell = (struct cell){0};
     if (!cell || cell->marked || cell->bar || (cell->dots && cell->strong && !strong))
         return;
     if (cell->dots && (cell->curve != curve || cell->strong != strong))
@@ -156,8 +159,8 @@ static void draw_spread(struct canvas *c, int k)
     }
 }
 
-/* Draw spreads, then points, then faint lines, then the other lines. Nothing hides a point. Without
- * colours, noise under a smooth curve is left out. */
+/* Draw spreads, then points, then faint lines, then the other lines. Nothing hides a point, except the
+ * line of a band over too many points. Without colours, noise under a smooth curve is left out. */
 static int draw_all(struct canvas *c)
 {
     for (int k = 0; k < c->plot->count; k++)
@@ -174,8 +177,10 @@ static int draw_all(struct canvas *c)
             TRY(tune_plot_smooth(c->plot, &c->plot->curves[k], &smooth));
             if (pass == 0 && smooth && c->how->color)
                 draw(c, k, c->plot->curves[k].y, false);
+            c->above = tune_plot_above(c->plot, &c->plot->curves[k]);
             if (pass == 1)
                 draw(c, k, smooth ? smooth : c->plot->curves[k].y, true);
+            c->above = false;
             free(smooth);
         }
     return 0;

@@ -385,6 +385,14 @@ bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c)
     return plot->x_names || c->apart || (c->marked && !tune_plot_crowded(plot, c));
 }
 
+bool tune_plot_above(const struct tune_plot *plot, const struct tune_curve *c)
+{
+    bool many = false;
+    for (int k = 0; k < plot->count; k++)
+        many = many || (plot->curves[k].apart && plot->curves[k].count > TUNE_PLOT_MARKS);
+    return c->band && many && !plot->x_names;
+}
+
 bool tune_plot_ringed(const struct tune_plot *plot, const struct tune_curve *c, int64_t i)
 {
     return plot->front && c->front && c->front[i];

@@ -78,6 +78,10 @@ bool tune_plot_crowded(const struct tune_plot *plot, const struct tune_curve *c)
 /* tune_plot_pointed - whether each of its points is shown. */
 bool tune_plot_pointed(const struct tune_plot *plot, const struct tune_curve *c);
 
+/* tune_plot_above - whether the curve is a line above the points, because these are too many to see
+ * it below. */
+bool tune_plot_above(const struct tune_plot *plot, const struct tune_curve *c);
+
 /* tune_plot_ringed - whether point i gets a ring. */
 bool tune_plot_ringed(const struct tune_plot *plot, const struct tune_curve *c, int64_t i);
 

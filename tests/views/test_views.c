@@ -764,6 +764,39 @@ static void rings(void **state)
     free(text);
 }
 
+/* A line over many points of its own colour is above them, with a rim. */
+static void band_above(void **state)
+{
+    (void)state;
+    enum { MANY = TUNE_PLOT_MARKS + 1 };
+    double x[] = {0, 1}, y[] = {5, 5}, low[] = {4, 4}, high[] = {6, 6}, at[MANY], measured[MANY];
+    int64_t rows[MANY];
+    for (int i = 0; i < MANY; i++) {
+        at[i] = i / (MANY - 1.0);
+        measured[i] = i % 2 ? 5 : i % 11;
+        rows[i] = i;
+    }
+    struct tune_curve c[] = {{.label = "model", .x = x, .y = y, .low = low, .high = high, .count = 2, .band = true},
+                             {.label = "measured", .x = at, .y = measured, .count = MANY, .marked = true, .apart = true, .rows = rows}};
+    struct tune_plot p = {.title = "speed", .x_title = "a", .y_title = "1/s", .curves = c, .count = 2, .smooth = -1, .x_base = -1};
+    struct picture picture = {.plot = &p};
+    check_all(picture);
+    char *text = drawn(picture, -1, 0), *rim = strstr(text, "<path class=\"curve halo\"");
+    assert_int_equal(count_of(text, "fill-opacity=\"0.4\""), MANY);
+    assert_non_null(rim);
+    assert_null(strstr(rim, "data-row="));
+    assert_int_equal(count_of(text, "<path class=\"curve c0\""), 1);
+    assert_non_null(strstr(rim, "<path class=\"curve c0\""));
+    free(text);
+    text = drawn(picture, 0, 60);
+    assert_true(count_of(text, "*") > 40);
+    free(text);
+    c[1].count = MANY - 1;
+    text = drawn(picture, -1, 0);
+    assert_null(strstr(text, "curve halo"));
+    free(text);
+}
+
 static void bands(void **state)
 {
     (void)state;
@@ -1188,7 +1221,7 @@ int main(void)
         cmocka_unit_test(ticks),     cmocka_unit_test(smoothing), cmocka_unit_test(terminal), cmocka_unit_test(empty),
         cmocka_unit_test(extremes),  cmocka_unit_test(svg), cmocka_unit_test(matrix),       cmocka_unit_test(tables), cmocka_unit_test(wide_tables),   cmocka_unit_test(axes),
         cmocka_unit_test(shades),    cmocka_unit_test(texts),     cmocka_unit_test(spreads),  cmocka_unit_test(categories),
-        cmocka_unit_test(fronts),    cmocka_unit_test(rings), cmocka_unit_test(bands),
+        cmocka_unit_test(fronts),    cmocka_unit_test(rings), cmocka_unit_test(bands), cmocka_unit_test(band_above),
         cmocka_unit_test(heat),      cmocka_unit_test(large_heat), cmocka_unit_test(facets), cmocka_unit_test(parallel), cmocka_unit_test(many_rows),
         cmocka_unit_test(anything),  cmocka_unit_test(sheets),
     };

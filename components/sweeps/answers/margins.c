@@ -7,7 +7,7 @@
 #include "core/nearest.h"
 #include "sweeps/answers/shares.h"
 
-enum { SEED = 1, MOST_PLACES = 49, MOST_LINES = 256 };
+enum { SEED = 1, MOST_PLACES = 49, FEWEST_PLACES = 17, ALL_PLACES = 400, MOST_LINES = 64 };
 
 /* The dimensions of a plot. */
 struct layout {
@@ -22,6 +22,7 @@ struct line_maker {
     int property, binding;
     const struct tune_predictor *model;
     char text[256];
+    int most;      /* places of a line; fewer if there are many lines */
     double fixed[TUNE_SURROGATE_DIMENSIONS]; /* places of axes with one value; NAN: all values */
 };
 
@@ -101,12 +102,12 @@ static int list_values(const struct line_maker *m, int axis, struct tune_margin 
     double coordinates[TUNE_SURROGATE_DIMENSIONS] = {0}, point[TUNE_SURROGATE_DIMENSIONS];
     int all, count = 0, seen = 0;
     const double *places = tune_predictor_places(m->model, axis, &all);
-    for (double i = 0; i < on->size && count < MOST_PLACES; i++) {
+    for (double i = 0; i < on->size && count < m->most; i++) {
         coordinates[axis] = i;
         tune_axes_point(axes, coordinates, point);
         if (!is_listed(places, all, point[axis]))
             continue;
-        bool taken = all <= MOST_PLACES || seen * (MOST_PLACES - 1) >= count * (all - 1);
+        bool taken = all <= MOST_PLACES || seen * (m->most - 1) >= count * (all - 1);
         seen++;
         if (!taken)
             continue;
@@ -120,12 +121,12 @@ static int list_values(const struct line_maker *m, int axis, struct tune_margin 
 static int space_values(const struct line_maker *m, int axis, struct tune_margin *margins, struct tune_value *values)
 {
     const struct tune_surrogate_axis *on = &tune_predictor_axes(m->model)->axes[axis];
-    for (int i = 0; i < MOST_PLACES; i++) {
-        double at = margins[i].place = tune_predictor_place(m->model, axis, (double)i / (MOST_PLACES - 1));
+    for (int i = 0; i < m->most; i++) {
+        double at = margins[i].place = tune_predictor_place(m->model, axis, (double)i / (m->most - 1));
         double number = on->low + at * (on->high - on->low);
         values[i] = tune_value_float(on->scale == TUNE_AXIS_LOG ? exp(number) : number);
     }
-    return MOST_PLACES;
+    return m->most;
 }
 
 /* ---- rows ---- */
@@ -164,12 +165,17 @@ static void write_text(struct line_maker *m, int axis)
 {
     const struct tune_axes *axes = tune_predictor_axes(m->model);
     bool logarithm = tune_predictor_logarithm(m->model);
-    int others = 0;
+    int others = 0, results = 0, count, used = tune_surrogate_rows(tune_predictor_model(m->model));
+    char all[32] = "";
     for (int k = 0; k < axes->count; k++)
         others += k != axis && isnan(m->fixed[k]);
-    snprintf(m->text, sizeof m->text, "%s, by a model of %d results of %d entities",
+    for (int i = 0; i < tune_predictor_count(m->model); i++, results += count)
+        tune_predictor_measured(m->model, i, &count);
+    if (used < results)
+        snprintf(all, sizeof all, " of %d", results);
+    snprintf(m->text, sizeof m->text, "%s, by a model of %d%s results of %d entities",
              others == 0 ? "expected value" : logarithm ? "geometric mean over the other dimensions" : "mean over the other dimensions",
-             tune_surrogate_rows(tune_predictor_model(m->model)), tune_predictor_count(m->model));
+             used, all, tune_predictor_count(m->model));
 }
 
 /* Add the line over dimension x with the values of `series` and `facet` that a point has. */
@@ -215,7 +221,7 @@ static int add_lines(struct line_maker *m)
 {
     const struct point *firsts[MOST_LINES];
     int count = 0;
-    for (int64_t i = 0; i < m->p->count && count < MOST_LINES; i++) {
+    for (int64_t i = 0; i < m->p->count; i++) {
         const struct point *at = &m->p->all[i];
         int k = 0;
         if (at->property != m->property || at->binding != m->binding)
@@ -224,10 +230,17 @@ static int add_lines(struct line_maker *m)
             k++;
         if (k < count)
             continue;
+        if (count == MOST_LINES) {
+            tune_answer_add_note(m->p->s->a, TUNE_NOTE_WARNING, "no line: there would be more than %d; `where` chooses fewer", MOST_LINES);
+            return 0;
+        }
         firsts[count++] = at;
-        for (int x = 0; x < m->layout->x_count; x++)
-            TRY(add_line(m, at, m->layout->x[x]));
     }
+    int each = ALL_PLACES / (count > 0 ? count : 1);
+    m->most = each < FEWEST_PLACES ? FEWEST_PLACES : each < MOST_PLACES ? each : MOST_PLACES;
+    for (int i = 0; i < count; i++)
+        for (int x = 0; x < m->layout->x_count; x++)
+            TRY(add_line(m, firsts[i], m->layout->x[x]));
     return 0;
 }
 

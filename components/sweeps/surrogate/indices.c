@@ -172,15 +172,38 @@ int tune_indices_find(const struct tune_surrogate *s, const struct tune_spread_o
 
 /* ---- margins ---- */
 
-static int find_margin(const struct tune_draws *draws, int dimensions, int axis, double *x, double *values, struct tune_margin *to)
+/* Make the points that the mean is over. Equal ones become one with their number as its weight, for
+ * the other dimensions often have few values. Returns their number. */
+static int make_margin_points(const struct tune_spread_of_axes *spread, int dimensions, uint64_t seed, int axis, double *x, double *weights)
+{
+    size_t size = (size_t)dimensions * sizeof *x;
+    int count = 0;
+    make_points(spread, dimensions, 0, seed, MARGIN_POINTS, x);
+    for (int i = 0; i < MARGIN_POINTS; i++) {
+        double *at = x + (long)i * dimensions;
+        int k = 0;
+        at[axis] = 0;
+        while (k < count && memcmp(x + (long)k * dimensions, at, size) != 0)
+            k++;
+        if (k == count) {
+            memmove(x + (long)count++ * dimensions, at, size);
+            weights[k] = 0;
+        }
+        weights[k] += 1.0 / MARGIN_POINTS;
+    }
+    return count;
+}
+
+static int find_margin(const struct tune_draws *draws, int dimensions, int axis, double *x, const double *weights, int count, double *values,
+                       struct tune_margin *to)
 {
     double means[DRAWS] = {0};
-    for (int i = 0; i < MARGIN_POINTS; i++)
+    for (int i = 0; i < count; i++)
         x[(long)i * dimensions + axis] = to->place;
-    TRY(tune_draws_at(draws, x, MARGIN_POINTS, values));
-    for (int i = 0; i < MARGIN_POINTS; i++)
+    TRY(tune_draws_at(draws, x, count, values));
+    for (int i = 0; i < count; i++)
         for (int j = 0; j < DRAWS; j++)
-            means[j] += values[(long)i * DRAWS + j] / MARGIN_POINTS;
+            means[j] += values[(long)i * DRAWS + j] * weights[i];
     qsort(means, DRAWS, sizeof *means, ascending);
     to->mean = quantile(means, DRAWS, 0.5);
     to->low = quantile(means, DRAWS, 0.025);
@@ -191,14 +214,15 @@ static int find_margin(const struct tune_draws *draws, int dimensions, int axis,
 int tune_margins_find(const struct tune_surrogate *s, const struct tune_spread_of_axes *spread, uint64_t seed, int axis,
                       struct tune_margin *margins, int count)
 {
-    int dimensions = s->o.dimensions;
+    int dimensions = s->o.dimensions, points = 0;
+    double weights[MARGIN_POINTS];
     struct tune_draws *draws = tune_draws_new(s, DRAWS, seed);
     double *x = malloc(MARGIN_POINTS * (size_t)dimensions * sizeof *x), *values = malloc(MARGIN_POINTS * (size_t)DRAWS * sizeof *values);
     int code = !draws ? -1 : x && values ? 0 : no_memory();
     if (code == 0)
-        make_points(spread, dimensions, 0, seed, MARGIN_POINTS, x);
+        points = make_margin_points(spread, dimensions, seed, axis, x, weights);
     for (int i = 0; i < count && code == 0; i++)
-        code = find_margin(draws, dimensions, axis, x, values, &margins[i]);
+        code = find_margin(draws, dimensions, axis, x, weights, points, values, &margins[i]);
     tune_draws_free(draws);
     free(x);
     free(values);
