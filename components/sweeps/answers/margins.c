@@ -231,7 +231,7 @@ static int add_lines(struct line_maker *m)
         if (k < count)
             continue;
         if (count == MOST_LINES) {
-            tune_answer_add_note(m->p->s->a, TUNE_NOTE_WARNING, "no line: there would be more than %d; `where` chooses fewer", MOST_LINES);
+            tune_answer_add_note(m->p->s->a, TUNE_NOTE_WARNING, "no line: there would be more than %d, one for each curve of each drawing", MOST_LINES);
             return 0;
         }
         firsts[count++] = at;
