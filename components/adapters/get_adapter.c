@@ -95,15 +95,13 @@ struct tune_model *tune_get_lora(const struct tune_flags *flags, struct tune_dev
     if (tune_get_model_folder(flags, tok, folder) < 0 || tune_get_lora_options(flags, &adapter) < 0)
         return NULL;
     int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
-    struct tune_model *m = tune_model_load_grown(folder, dev, flags->dtype, flags->base_dtype, rows);
+    struct tune_model *m = tune_model_load_shared(folder, dev, flags->dtype, flags->base_dtype, rows, flags->comm, flags->shard);
     int status = m ? tune_lora_add(m, &adapter.lora, (uint64_t)flags->seed) : -1;
     tune_adapter_config_free(&adapter);
     struct tune_loader_options loader = tune_get_loader_options(flags);
     if (status == 0 && tune_model_reserve(m, tune_loader_sequences(&loader), flags->data.max_length, tune_get_model_use(flags)) == 0) {
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
-        tune_model_ranks(m, flags->comm);
-        if (tune_model_shard(m, flags->shard) == 0)
-            return m;
+        return m;
     }
     tune_model_free(m);
     return NULL;

@@ -293,13 +293,13 @@ static int add_all(struct tune_evaluator *e, struct tune_progress *at, struct tu
 }
 
 /* Rank 0 has answered: the others get its sums, and whether a signal came. */
-static int share_answers(struct tune_comm *c, struct tune_evaluation *sums, int *stopped)
+static int share_answers(struct tune_model *m, struct tune_comm *c, struct tune_evaluation *sums, int *stopped)
 {
     struct {
         struct tune_evaluation sums;
         int stopped;
     } of = {*sums, *stopped};
-    TRY(tune_comm_await(c, "answers of rank 0"));
+    TRY(tune_model_together(m, c, "answers of rank 0"));
     TRY(tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BROADCAST, .what = "sums of answers", .to = &of, .count = 1, .element = sizeof of}));
     *sums = of.sums;
     *stopped = of.stopped;
@@ -313,12 +313,14 @@ static int answer_all(struct tune_evaluator *e, struct tune_logger *log, int64_t
     int stopped = 0;
     if (!e->answers[0])
         return 0;
+    if (!tune_comm_follows(c))
+        tune_model_alone(e->m);
     for (int i = 0; i < TUNE_EVAL_ANSWERS && e->answers[i] && !stopped && (!c || tune_comm_rank(c) == 0); i++) {
         stopped = tune_answering_add(e->answers[i], log, step, sums);
         TRY(stopped);
     }
     if (c && tune_comm_size(c) > 1)
-        TRY(share_answers(c, sums, &stopped));
+        TRY(share_answers(e->m, c, sums, &stopped));
     return stopped ? pass(e->rows[0].load, at, NULL, NULL) : 0; /* it ends at once, and says what the signal was */
 }
 

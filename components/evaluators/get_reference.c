@@ -35,12 +35,13 @@ struct pass {
     double began_s, said_s, saved_s;
 };
 
-/* All ranks end this at the same micro-batch. */
-static int agree_over(struct pass *p)
+/* All ranks end this at the same micro-batch. *lacks: where they gather the model, so that all compute if one does, of all ranks. */
+static int agree_over(struct pass *p, int *lacks)
 {
-    double over = p->over;
-    TRY(p->comm ? tune_comm_sum(p->comm, "whether the time is over", &over, 1) : 0);
-    p->over = over > 0;
+    double sums[2] = {p->over, *lacks};
+    TRY(p->comm ? tune_comm_sum(p->comm, "whether the time is over", sums, 2) : 0);
+    p->over = sums[0] > 0;
+    *lacks = tune_model_gathers(p->m) ? (int)sums[1] : *lacks;
     return 0;
 }
 
@@ -50,7 +51,7 @@ static int look(void *context, const struct tune_batch *batch)
     int lacks = p->over ? 0 : tune_reference_lacks(p->reference, batch);
     TRY(lacks);
     p->over = p->over || (lacks > 0 && p->computed > 0 && tune_loader_time_is_up(p->run));
-    TRY(agree_over(p));
+    TRY(agree_over(p, &lacks));
     if (p->over)
         return 0;
     if (lacks > 0 && p->adapter) {

@@ -268,11 +268,15 @@ int tune_reference_lacks(const struct tune_reference *r, const struct tune_batch
     return missing;
 }
 
+/* batch NULL: this rank has none. */
 static int compute(struct tune_reference *r, const struct tune_batch *batch)
 {
-    int missing = lacks(r, batch), status = 0;
+    int missing = batch ? lacks(r, batch) : 0, status = 0;
+    int64_t all = missing;
+    bool together = r->comm && tune_model_gathers(r->m);
+    TRY(together ? tune_comm_sum_whole(r->comm, "answers that the reference lacks", &all, 1) : 0);
     if (missing == 0)
-        return 0;
+        return all > 0 ? tune_model_no_batch(r->m) : 0;
     double *sums = tune_zeroed((size_t)batch->B, sizeof *sums, "the log-probabilities of a batch");
     if (!sums)
         return -1;
@@ -292,8 +296,10 @@ int tune_reference_compute(struct tune_reference *r, const struct tune_batch *ba
 {
     int done = compute(r, batch);
     TRY(done);
-    if (!r->mismatch || batch->empty)
+    if (!r->mismatch)
         return done;
+    if (batch->empty)
+        return compute(r, NULL) < 0 ? -1 : done;
     struct tune_batch *wrong = mismatched(r, batch);
     int more = wrong ? compute(r, wrong) : -1;
     tune_batch_free(wrong);
@@ -341,8 +347,10 @@ static int departure(struct tune_reference *r, const struct tune_batch *batch, d
 int tune_reference_kl(struct tune_reference *r, const struct tune_batch *batch, double *kl)
 {
     *kl = 0;
-    if (!r->mismatch || batch->empty)
+    if (!r->mismatch)
         return 0;
+    if (batch->empty) /* other ranks have rows, and passes as in departure() */
+        return r->kind == TUNE_REFERENCE_BASE && tune_model_no_batch(r->m) < 0 ? -1 : tune_model_no_batch(r->m);
     struct tune_batch *wrong = mismatched(r, batch);
     int status = wrong ? departure(r, wrong, kl) : -1;
     tune_batch_free(wrong);

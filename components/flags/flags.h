@@ -642,7 +642,7 @@ extern const struct tune_service tune_plan_memory;
      "whatever started it"}, \
     {"shard", TUNE_FREE(TUNE_ENUM), &(f).shard, "ddp", "ddp|optimizer|fsdp", "", \
      "what ranks share out. ddp: nothing, each has the whole model. optimizer: moments and " \
-     "averages; each rank updates its part of the weights. fsdp is not built yet"}, \
+     "averages. fsdp: weights and gradients, too; a layer is whole while it is used"}, \
     {"timeout", TUNE_FREE(TUNE_DOUBLE), &(f).timeout_s, "300", "(0,1e6]", "s", \
      "how long a rank may be behind the others. Then they end with an error that names it"}, \
     {"exact-ranks", TUNE_FREE(TUNE_BOOL), &(f).exact_ranks, "false", "", "", \

@@ -437,6 +437,8 @@ static int agree(struct tune_comm *c, const struct tune_device *dev, const struc
 
 static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
 {
+    static const char *const kept[] = {"copy of the model", "copy of the model, its part of the optimizer's moments and averages,",
+                                       "part of the weights, gradients and moments,"};
     const struct tune_comm *c = flags->comm;
     char text[320] = "one process", bound[40] = "";
     int place, size = c ? tune_comm_size(c) : 1, was = flags->resume_ranks;
@@ -445,9 +447,8 @@ static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
     if (flags->bound_cores > 0)
         snprintf(bound, sizeof bound, ", this one bound to %d core%s", flags->bound_cores, flags->bound_cores == 1 ? "" : "s");
     if (size > 1)
-        snprintf(text, sizeof text, "%d processes, %d of them on %s%s; each has a copy of the model%s and its share of each step's rows",
-                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), bound,
-                 flags->shard == TUNE_DDP ? "" : ", its part of the optimizer's moments and averages,");
+        snprintf(text, sizeof text, "%d processes, %d of them on %s%s; each has a %s and its share of each step's rows",
+                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), bound, kept[flags->shard]);
     if (was > 0 && was != size)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; before, the run had %d; --accumulate is now %d", was, flags->loader.accumulate);
     TRY(tune_logger_note(log, "ranks", text));

@@ -36,10 +36,15 @@ struct tune_cached {
     const volatile int *stop;       /* tune_cache_stop */
 };
 
-/* A unit's weights: one part of each buffer, and how often the unit is taken now. */
+/* A unit's weights: one part of each buffer, and how often the unit is taken now. With `shard` fsdp
+ * each rank keeps its share of each part. */
 struct unit_part {
     int64_t offset, bytes;
+    int64_t first, own; /* our share, in words of 4 bytes: from that word of the part on */
+    int64_t at;         /* its byte in what we keep */
+    bool trained;       /* it has gradients */
 };
+enum { TUNE_PART_BASE, TUNE_PART_ADAPTERS, TUNE_PARTS };
 struct unit {
     struct unit_part weights, adapters;
     int taken;
@@ -53,13 +58,30 @@ struct span {
     int64_t at;                 /* its place in buffers that are shared out */
 };
 
+/* Memory for units, which take turns in it (slots.c). */
+struct slot {
+    int unit;                    /* whose numbers are here, or come; -1: none */
+    int64_t number;              /* the last collective that uses it; 0: none */
+    tune_address at[TUNE_PARTS];
+};
+enum { TUNE_SLOTS = 4 };         /* for layers two, for the embedding and the output two */
+struct slots {
+    struct slot slot[TUNE_SLOTS];
+    tune_address memory[TUNE_PARTS];
+    int64_t bytes[TUNE_PARTS];
+};
+
 struct tune_model {
     struct tune_model_config config;
     struct tune_device *dev;
     enum tune_dtype dtype;           /* of activations */
     struct tune_parameters parameters;
     int *row; /* [layers+2][TUNE_ROLES][2] row of each role and of its bias, by unit; -1: none */
-    tune_address weights, adapters;  /* memory of the base weights; memory of the adapters */
+    /* memory of the base weights; memory of the adapters; 0 with `shard` fsdp */
+    tune_address weights, adapters;
+    tune_address own[TUNE_PARTS];    /* `shard` fsdp: our share of both */
+    int64_t own_bytes[TUNE_PARTS];
+    struct slots gathered, summed;   /* weights, and gradients, of units that are whole */
     struct unit *units;              /* [layers+2] */
     /* [2 base] NF4 parts of each row, then of its fused group; NULL: no NF4 */
     struct tune_nf4_part *nf4;
@@ -112,9 +134,10 @@ struct tune_model {
     int B, T;                        /* sizes of the last forward */
 };
 
-/* tune_model_reduce_unit - the gradients of this unit are complete: begin to add them up over the
- * ranks, while backward goes on. Units come from the last one down. */
-int tune_model_reduce_unit(struct tune_model *m, int unit);
+/* tune_model_reduce_unit - backward of a micro-batch is through with this unit. last: so its
+ * gradients are complete. Begin to add them up over the ranks, while backward goes on: with `shard`
+ * fsdp always, else if they are complete. Units come from the last one down. */
+int tune_model_reduce_unit(struct tune_model *m, int unit, bool last);
 
 /* tune_spans_find - find the spans, and what this rank owns of them. The table has its offsets of
  * gradients.
@@ -127,6 +150,61 @@ int tune_shard_read(struct tune_model *m, const struct tune_parameter *p, int ki
 int tune_shard_write(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at,
                      int64_t n, const float *in);
 int tune_shard_exchange(struct tune_model *m);
+
+/* tune_shard_read_weight - the bytes [at, at + bytes) of a weight as they are stored, with `shard`
+ * fsdp; each rank gets them.
+ * tune_shard_gather - tell the ranks that serve this one to gather that unit, too. */
+int tune_shard_read_weight(struct tune_model *m, const struct tune_parameter *p, int64_t at,
+                           int64_t bytes, void *out);
+int tune_shard_gather(struct tune_model *m, int unit);
+
+/* `shard` fsdp (slots.c). Part 0 of a unit has the base's weights, part 1 the adapters.
+ *
+ * tune_slots_share - find what a rank keeps of each part, when all parts are found.
+ * tune_slots_new - allocate what we keep of part k of all units, and its slots.
+ * tune_slots_new_gradients - the slots of gradients, when it is known what is trained.
+ * tune_slots_free - free all of that.
+ * tune_slots_bytes - bytes of the slots.
+ * tune_slots_reduced - the most gradients that are added up at a time. */
+void tune_slots_share(struct tune_model *m, int rank, int ranks);
+int tune_slots_new(struct tune_model *m, int k);
+int tune_slots_new_gradients(struct tune_model *m);
+void tune_slots_free(struct tune_model *m);
+int64_t tune_slots_bytes(const struct tune_model *m, bool gradients);
+int64_t tune_slots_reduced(const struct tune_model *m);
+
+/* tune_slot_weight - address of a weight while its unit is taken.
+ * tune_slot_gradient - of a gradient while its unit's gradients are open.
+ * tune_slot_part - of part k of a unit's weights.
+ * tune_own_weight - address of byte `at` of a weight, which this rank owns.
+ * tune_rank_weight - the bytes that a rank owns of [*at, *at + bytes) of a weight; *at: the first
+ * one. */
+tune_address tune_slot_weight(const struct tune_model *m, const struct tune_parameter *p);
+tune_address tune_slot_gradient(const struct tune_model *m, const struct tune_parameter *p);
+tune_address tune_slot_part(const struct tune_model *m, int unit, int k);
+tune_address tune_own_weight(const struct tune_model *m, const struct tune_parameter *p,
+                             int64_t at);
+int64_t tune_rank_weight(const struct tune_model *m, const struct tune_parameter *p, int rank,
+                         int ranks, int64_t *at, int64_t bytes);
+
+/* tune_slot_take - the unit's weights are in its slot when it returns.
+ * tune_slot_ahead - begin to gather the unit that is needed next; -1: none is. Without `shard` fsdp
+ * it does nothing.
+ * tune_slot_settle - no collective reads or writes that unit's weights any more.
+ * tune_slot_drop - its weights change: gather them again before the next use. */
+int tune_slot_take(struct tune_model *m, int unit);
+int tune_slot_ahead(struct tune_model *m, int unit);
+int tune_slot_settle(struct tune_model *m, int unit);
+int tune_slot_drop(struct tune_model *m, int unit);
+
+/* tune_gradients_open - a unit's gradients are zeros, if they were not open; operations add to
+ * them. Without `shard` fsdp it does nothing.
+ * tune_gradients_send - begin to add them up over the ranks.
+ * tune_gradients_collect - add to what we keep what was sent and is not added yet. Gradients that
+ * were opened and not sent are dropped. */
+int tune_gradients_open(struct tune_model *m, int unit);
+int tune_gradients_send(struct tune_model *m, int unit);
+int tune_gradients_collect(struct tune_model *m);
 
 /* tune_model_max_sizes - upper limits of all operations of the model and of its loss, for the
  * device's working memory. The table of parameters and the sizes are there; the weights may be
@@ -149,11 +227,22 @@ struct tune_widths tune_model_widest(const struct tune_model *m);
 int tune_unit_find(struct tune_model *m);
 int tune_unit_check(const struct tune_model *m);
 
+/* tune_model_weight_at - address of a parameter's weight while its unit is taken. */
+static inline tune_address tune_model_weight_at(const struct tune_model *m,
+                                                const struct tune_parameter *p)
+{
+    if (tune_model_gathers(m))
+        return tune_slot_weight(m, p);
+    return tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
+}
+
 /* tune_model_gradient_at - address of a parameter's gradient; 0: frozen, or no gradients allocated
  * yet. */
 static inline tune_address tune_model_gradient_at(const struct tune_model *m,
                                                   const struct tune_parameter *p)
 {
+    if (tune_model_gathers(m) && p->gradient >= 0 && m->state[TUNE_GRADIENT].at)
+        return tune_slot_gradient(m, p);
     return tune_address_plus(p->gradient >= 0 ? m->state[TUNE_GRADIENT] : (tune_address){0},
                              p->gradient * 4);
 }

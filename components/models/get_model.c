@@ -70,16 +70,11 @@ struct tune_model *tune_get_model(const struct tune_flags *flags, struct tune_de
     if (tune_get_model_folder(flags, tok, folder) < 0)
         return NULL;
     int rows = flags->add_tokens ? tune_tokenizer_size(tok) : 0;
-    struct tune_model *m = reserved(flags, tune_model_load_grown(folder, dev, flags->dtype, TUNE_TRAINED, rows),
+    struct tune_model *m = reserved(flags, tune_model_load_shared(folder, dev, flags->dtype, TUNE_TRAINED, rows, flags->comm, flags->shard),
                                     tune_get_model_use(flags));
-    if (m) {
+    if (m)
         tune_model_noise(m, flags->neftune_alpha, (uint64_t)flags->seed);
-        tune_model_ranks(m, flags->comm);
-    }
-    if (!m || tune_model_shard(m, flags->shard) == 0)
-        return m;
-    tune_model_free(m);
-    return NULL;
+    return m;
 }
 
 struct tune_model *tune_get_second_model(const struct tune_flags *flags, const char *model, struct tune_device *dev,

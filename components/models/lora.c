@@ -260,10 +260,13 @@ int tune_lora_add(struct tune_model *m, const struct tune_lora_options *options,
     int status = tune_lora_plan(&m->lora, &m->parameters, options, seed, m->config.layers);
     TRY(status);
     TRY(tune_unit_find(m));
-    m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
+    if (tune_model_gathers(m))
+        TRY(tune_slots_new(m, TUNE_PART_ADAPTERS));
+    else
+        m->adapters = tune_device_alloc(m->dev, m->parameters.adapters, "the adapters");
     if (options->dora)
         m->lora->squares = tune_device_alloc(m->dev, m->lora->squares_count * 4, "the lengths of rows");
-    return m->adapters.at && (m->lora->squares.at || !options->dora) ? fill(m) : -1;
+    return (m->adapters.at || tune_model_gathers(m)) && (m->lora->squares.at || !options->dora) ? fill(m) : -1;
 }
 
 const struct tune_lora_options *tune_model_lora(const struct tune_model *m)

@@ -33,15 +33,30 @@ static void set_nf4_addresses(struct tune_model *m)
     int base = m->parameters.base;
     for (int i = base - 1; i >= 0 && m->nf4; i--) {
         const struct tune_parameter *p = &m->parameters.at[i];
-        m->nf4[i] = (struct tune_nf4_part){tune_address_plus(m->weights, p->offset), 0, p->count, NULL};
+        m->nf4[i] = (struct tune_nf4_part){tune_model_weight_at(m, p), 0, p->count, NULL};
         m->nf4[base + i] = m->nf4[i];
         m->nf4[base + i].below = i + 1 < base && p[1].fused ? &m->nf4[base + i + 1] : NULL;
     }
 }
 
+/* The ranks that a model is made among. */
+struct among {
+    struct tune_comm *comm; /* NULL: alone */
+    enum tune_shard shard;
+};
+
+/* Memory of the weights: of all, or of this rank's share. */
+static int allocate_weights(struct tune_model *m)
+{
+    if (tune_model_gathers(m))
+        return tune_slots_new(m, TUNE_PART_BASE);
+    m->weights = tune_device_alloc(m->dev, m->parameters.weights, "the weights");
+    return m->weights.at ? 0 : -1;
+}
+
 /* Make a model without values for its weights. It takes over table. storage TUNE_TRAINED: everything is trained. */
 static struct tune_model *make(const struct tune_model_config *config, struct tune_device *dev, enum tune_dtype dtype,
-                               enum tune_dtype storage, struct tune_parameters *table)
+                               enum tune_dtype storage, struct tune_parameters *table, struct among among)
 {
     if (storage != TUNE_TRAINED && tune_parameters_freeze(table, storage) < 0)
         return NULL;
@@ -53,6 +68,8 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
     m->config = *config;
     m->dev = dev;
     m->dtype = dtype;
+    tune_model_ranks(m, among.comm);
+    m->shard = m->comm && among.shard == TUNE_FSDP ? TUNE_FSDP : TUNE_DDP;
     if (dtype != TUNE_F32 && dtype != TUNE_BF16) {
         tune_error_set("activations in %s: supported are F32 and BF16", tune_dtype_name(dtype));
         goto fail;
@@ -63,8 +80,7 @@ static struct tune_model *make(const struct tune_model_config *config, struct tu
         if (m->parameters.at[i].storage == TUNE_NF4 &&
             !(m->nf4 = tune_zeroed(2 * (size_t)m->parameters.base, sizeof *m->nf4, "a model")))
             goto fail;
-    m->weights = tune_device_alloc(dev, m->parameters.weights, "the weights");
-    if (!m->weights.at)
+    if (allocate_weights(m) < 0 || tune_model_shard(m, among.shard) < 0)
         goto fail;
     set_nf4_addresses(m);
     return m;
@@ -88,7 +104,7 @@ struct tune_model *tune_model_new_frozen(const struct tune_model_config *config,
     struct tune_parameters table;
     if (tune_parameters_new(&table, config) < 0)
         return NULL;
-    struct tune_model *m = make(config, dev, dtype, storage, &table);
+    struct tune_model *m = make(config, dev, dtype, storage, &table, (struct among){0});
     tune_parameters_free(&table);
     struct tune_weights_source ones = {read_ones, m ? &m->config : NULL};
     for (int i = 0; m && i < m->parameters.count; i++)
@@ -141,8 +157,8 @@ static int make_table(struct tune_parameters *table, struct tune_model_config *c
     return status;
 }
 
-struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev, enum tune_dtype activations,
-                                         enum tune_dtype storage, int vocabulary)
+struct tune_model *tune_model_load_shared(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                          enum tune_dtype storage, int vocabulary, struct tune_comm *comm, enum tune_shard shard)
 {
     double begin = tune_moment_now().wall_s;
     struct tune_model_config config;
@@ -155,7 +171,7 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
     struct tune_model *m = NULL;
     int rows = config.vocabulary;
     if (make_table(&table, &config, w, vocabulary) == 0)
-        m = make(&config, dev, activations, storage, &table);
+        m = make(&config, dev, activations, storage, &table, (struct among){comm, shard});
     if (m && load_all(m, w, rows) < 0) {
         tune_model_free(m);
         m = NULL;
@@ -165,6 +181,12 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
     tune_parameters_free(&table);
     tune_weights_close(w);
     return m;
+}
+
+struct tune_model *tune_model_load_grown(const char *folder, struct tune_device *dev, enum tune_dtype activations,
+                                         enum tune_dtype storage, int vocabulary)
+{
+    return tune_model_load_shared(folder, dev, activations, storage, vocabulary, NULL, TUNE_DDP);
 }
 
 struct tune_model *tune_model_load(const char *folder, struct tune_device *dev, enum tune_dtype activations)
@@ -182,6 +204,7 @@ void tune_model_free(struct tune_model *m)
 {
     if (!m)
         return;
+    tune_slots_free(m);
     tune_device_free(m->dev, m->weights, m->parameters.weights);
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     for (int i = 0; i < TUNE_TENSOR_KINDS; i++)
@@ -406,7 +429,7 @@ struct tune_tensor tune_model_tensor(struct tune_model *m, const struct tune_par
     enum tune_dtype dtype = weight ? p->storage : TUNE_F32;
     tune_address data = {0};
     if (there)
-        data = tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset);
+        data = tune_model_weight_at(m, p);
     else if (!weight && !m->sharded[kind] && tune_model_has(m, p, kind))
         data = tune_address_plus(m->state[kind], p->gradient * 4);
     return p->ndim == 2 ? tune_tensor_2d(data, dtype, p->shape[0], p->shape[1]) : tune_tensor_1d(data, dtype, p->count);
@@ -451,6 +474,7 @@ int tune_model_gradients(struct tune_model *m)
     if (m->parameters.gradients == 0)
         return tune_error_set("no parameter is trainable");
     TRY(tune_spans_find(m));
+    TRY(tune_model_gathers(m) ? tune_slots_new_gradients(m) : 0);
     return tune_model_allocate_state(m, TUNE_GRADIENT, "the gradients");
 }
 
@@ -459,6 +483,7 @@ int tune_model_zero_grad(struct tune_model *m, struct tune_record *record)
     TRY(tune_model_gradients(m));
     struct tune_tensor gradients = tune_model_state(m, TUNE_GRADIENT);
     tune_device_does(m->dev, TUNE_DATA, -1, "gradients");
+    TRY(tune_model_gathers(m) ? tune_gradients_collect(m) : 0); /* of a step that was not finished */
     TRY(tune_zero(m->dev, &gradients));
     tune_device_does(m->dev, TUNE_DATA, -1, "");
     m->steps++;

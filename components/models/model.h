@@ -62,6 +62,14 @@ struct tune_model *tune_model_load_grown(const char *folder, struct tune_device 
                                          enum tune_dtype activations, enum tune_dtype storage,
                                          int vocabulary);
 
+/* tune_model_load_shared - tune_model_load_grown for one of several ranks, with tune_model_ranks
+ * and tune_model_shard. With TUNE_FSDP a rank keeps its share of the weights alone, from the
+ * reading on. comm NULL, or of one rank: everything. */
+struct tune_model *tune_model_load_shared(const char *folder, struct tune_device *dev,
+                                          enum tune_dtype activations, enum tune_dtype storage,
+                                          int vocabulary, struct tune_comm *comm,
+                                          enum tune_shard shard);
+
 /* tune_model_reserve - allocate everything for batches of up to B rows of up to T positions.
  * Nothing grows later. Call it once per model. FOR_TRAINING keeps what backward needs.
  * CHECKPOINTING keeps only each layer's input and computes the rest again in backward. -1 with an
@@ -151,6 +159,12 @@ int tune_unit_release(struct tune_model *m, int unit);
 int tune_unit_done(struct tune_model *m, int unit, int status);
 bool tune_unit_taken(const struct tune_model *m, int unit);
 
+/* tune_unit_take_own - before operations on what this rank owns of a unit (tune_model_owned) and on
+ * nothing else. With TUNE_FSDP no weights come for it; else it is tune_unit_take.
+ * tune_unit_done_own - after these operations, which returned status, like tune_unit_done. */
+int tune_unit_take_own(struct tune_model *m, int unit);
+int tune_unit_done_own(struct tune_model *m, int unit, int status);
+
 /* Kinds of tensors that a parameter can have. A trainable one may have all of them, a frozen one
  * has its weight. All but weights are F32. Each kind is one buffer, with the offsets of the
  * gradients. TUNE_EXTRA + i: see tune_model_extra. */
@@ -237,20 +251,30 @@ bool tune_model_is_apart(const struct tune_model *m);
  * all. tune_model_read and tune_model_write then work for whole parameters as ever, where all ranks
  * call them with the same arguments. tune_model_tensor gives no address for such a kind.
  *
- * tune_model_shard - share out, from before there are gradients on, and behind tune_model_ranks. -1
- * with an error of kind USAGE: it is not built for that device, or at all.
+ * TUNE_FSDP shares out the weights of each unit, frozen ones too, and the gradients. tune_unit_take
+ * gathers a unit: all ranks take the same units in the same order, and run as many passes. A pass
+ * gathers the next unit while one is used. What an operation writes to a taken weight is lost: use
+ * tune_model_write, or tune_model_owned. Backward adds up a unit's gradients when they are made, in
+ * each micro-batch. So tune_model_tensor gives no address for them.
+ *
+ * tune_model_shard - share out, from before there are gradients on, and behind tune_model_ranks.
+ * TUNE_FSDP: see tune_model_load_shared. -1 with an error, of kind USAGE if it is not built for
+ * that device.
  * tune_model_is_sharded - whether something is shared out: not with one rank.
+ * tune_model_gathers - whether it is shared out by TUNE_FSDP, so that all ranks must run as many
+ * passes.
  * tune_model_own - reduce [*first, *first + *count) of the gradient buffer to what this rank owns
  * of it; perhaps nothing. It lies within one unit, and in rows without a frozen one between them.
  * tune_model_owned - the numbers of a kind of such a part, which this rank owns. A weight has an
- * address while its unit is taken. Address 0: there are none.
- * tune_model_share_unit - begin to send the weights of a unit to the other ranks, and to get
- * theirs. Without shards it does nothing, nor does the next.
+ * address while its unit is taken, or its own part is. Address 0: there are none.
+ * tune_model_share_unit - after a change of what we own of a unit's weights: begin to send it to
+ * the other ranks, and to get theirs. Without shards it does nothing, nor does the next.
  * tune_model_shared - wait until all have come.
  * tune_model_sum_squares - tune_sum_squares of all gradients: of each rank's part, then added in
  * the order of the ranks. */
 int tune_model_shard(struct tune_model *m, enum tune_shard shard);
 bool tune_model_is_sharded(const struct tune_model *m);
+bool tune_model_gathers(const struct tune_model *m);
 void tune_model_own(const struct tune_model *m, int64_t *first, int64_t *count);
 struct tune_tensor tune_model_owned(struct tune_model *m, int kind, int64_t first,
                                     int64_t count);
@@ -273,11 +297,20 @@ int tune_model_sum_squares(struct tune_model *m, tune_address step);
 void tune_model_alone(struct tune_model *m);
 int tune_model_together(struct tune_model *m, struct tune_comm *comm, const char *what);
 
-/* tune_model_owned_bytes - bytes of float32 numbers, one for each trained parameter that a rank
- * owns: of its moments, or its averages. shard TUNE_DDP: of all. -1 with an error. */
-int64_t tune_model_owned_bytes(const struct tune_model_config *config,
-                               const struct tune_model_adapted *adapted, enum tune_shard shard,
-                               int rank, int ranks);
+/* Bytes that a rank keeps. */
+struct tune_model_shares {
+    int64_t weights, gradients;
+    int64_t owned;    /* float32, one for each trained parameter: its moments, or its averages */
+    int64_t gathered; /* units that are whole for a while: their weights and gradients; 0 without
+                       * TUNE_FSDP */
+    int64_t reduced;  /* most elements whose sums over the ranks are made at a time */
+};
+
+/* tune_model_shares - shard TUNE_DDP or one rank: everything. adapted as for tune_model_bytes. -1
+ * with an error. */
+int tune_model_shares(struct tune_model_shares *bytes, const struct tune_model_config *config,
+                      const struct tune_model_adapted *adapted, enum tune_shard shard, int rank,
+                      int ranks);
 
 /* The labelled positions of the last batch, on the device. */
 struct tune_model_labels {
@@ -319,6 +352,10 @@ int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass,
  * positions or starts. */
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch,
                        struct tune_tensor **hidden);
+
+/* tune_model_no_batch - where other ranks run a pass, and this one has no batch for it: take its
+ * part in what they gather. Without TUNE_FSDP it does nothing. */
+int tune_model_no_batch(struct tune_model *m);
 
 /* tune_model_noise - NEFTune: tune_model_forward adds noise to the embedded tokens, evenly from
  * [-a, a) with a = alpha / sqrt(T C). alpha 0: none. Source: Jain et al. 2023; T is the length of

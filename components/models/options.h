@@ -9,7 +9,7 @@
 enum tune_shard {
     TUNE_DDP,             /* nothing: each rank has the whole model */
     TUNE_SHARD_OPTIMIZER, /* moments and averages; each rank updates its part of the weights */
-    TUNE_FSDP,            /* weights, gradients, moments and averages; not built yet */
+    TUNE_FSDP,            /* weights, gradients, moments and averages */
 };
 
 struct tune_lora_options {

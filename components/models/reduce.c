@@ -49,10 +49,12 @@ static int in_place(struct tune_model *m, float **gradients)
     return 0;
 }
 
-int tune_model_reduce_unit(struct tune_model *m, int unit)
+int tune_model_reduce_unit(struct tune_model *m, int unit, bool last)
 {
     float *gradients;
-    if (!m->comm)
+    if (tune_model_gathers(m))
+        return tune_gradients_send(m, unit);
+    if (!m->comm || !last)
         return 0;
     TRY(in_place(m, &gradients));
     if (!gradients)
@@ -126,7 +128,7 @@ int tune_model_reduce(struct tune_model *m, struct tune_record *record)
     if (!m->comm)
         return 0;
     tune_device_does(m->dev, TUNE_RANKS, -1, "gradients");
-    TRY(add_up_gradients(m));
+    TRY(tune_model_gathers(m) ? tune_gradients_collect(m) : add_up_gradients(m));
     m->apart = false;
     return record ? add_up_sums(m, record) : 0;
 }

@@ -406,10 +406,12 @@ int tune_model_same_labels(const struct tune_model *other, const struct tune_mod
 
 /* ---- units ---- */
 
-/* Operations of one unit: its weights are there, and the device may queue them as one group. */
-static int begin_unit(struct tune_model *m, int unit)
+/* Operations of one unit: its weights are there, and the device may queue them as one group. next: the unit that comes after it;
+ * -1: none. */
+static int begin_unit(struct tune_model *m, int unit, int next)
 {
     TRY(tune_unit_take(m, unit));
+    TRY(tune_slot_ahead(m, next));
     return tune_device_group_begin(m->dev) < 0 ? tune_unit_done(m, unit, -1) : 0;
 }
 
@@ -449,16 +451,25 @@ static int final_norm(struct tune_model *m)
 static int all_forward(struct tune_model *m, const struct tune_model_pass *pass)
 {
     int layers = m->config.layers;
-    TRY(begin_unit(m, 0));
+    TRY(begin_unit(m, 0, 1));
     TRY(end_unit(m, 0, embed(m, pass)));
     for (int i = 0; i < layers; i++) {
         if (pass->cache && pass->cache->stop && *pass->cache->stop)
             return 1;
-        TRY(begin_unit(m, i + 1));
+        TRY(begin_unit(m, i + 1, i + 2));
         TRY(end_unit(m, i + 1, layer_forward(m, pass, i, false)));
     }
-    TRY(begin_unit(m, layers + 1));
+    TRY(begin_unit(m, layers + 1, -1));
     return end_unit(m, layers + 1, final_norm(m));
+}
+
+/* The loss adds to the output's gradient before backward begins. */
+static int open_output(struct tune_model *m)
+{
+    if (!tune_model_gathers(m) || !m->state[TUNE_GRADIENT].at)
+        return 0;
+    TRY(tune_gradients_collect(m));
+    return tune_gradients_open(m, tune_model_output_unit(m));
 }
 
 int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -475,7 +486,18 @@ int tune_model_run(struct tune_model *m, const struct tune_model_pass *pass, con
     m->T = batch->T;
     TRY(upload_batch(m, batch));
     *hidden = &m->hidden_tensor;
+    TRY(pass->training ? open_output(m) : 0);
     return all_forward(m, pass);
+}
+
+int tune_model_no_batch(struct tune_model *m)
+{
+    for (int unit = 0; tune_model_gathers(m) && unit < m->config.layers + 2; unit++) {
+        TRY(tune_unit_take(m, unit));
+        TRY(tune_slot_ahead(m, unit <= m->config.layers ? unit + 1 : -1));
+        TRY(tune_unit_release(m, unit));
+    }
+    return 0;
 }
 
 int tune_model_forward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor **hidden)
@@ -614,22 +636,43 @@ static int embed_backward(struct tune_model *m, const struct tune_tensor *dx)
     return tune_embed_backward(m->dev, &dw, dx, &m->ids, m->config.embedding_multiplier);
 }
 
+/* The gradient of the embedding needs no weights, so none are gathered for it. */
+static int embed_unit_backward(struct tune_model *m, const struct tune_tensor *dx)
+{
+    TRY(tune_unit_take_own(m, 0));
+    int status = tune_device_group_begin(m->dev);
+    if (status == 0) {
+        status = embed_backward(m, dx);
+        int ended = tune_device_group_end(m->dev);
+        status = status < 0 ? status : ended;
+    }
+    return tune_unit_done_own(m, 0, status);
+}
+
+/* Like begin_unit. The layer below comes next, down to the unit `lowest`. */
+static int begin_backward(struct tune_model *m, int unit, int lowest)
+{
+    TRY(tune_gradients_open(m, unit));
+    return begin_unit(m, unit, unit > 1 && unit - 1 >= lowest ? unit - 1 : -1);
+}
+
 static int all_backward(struct tune_model *m, struct tune_tensor *dhidden, bool last)
 {
     int layers = m->config.layers, lowest = lowest_trainable(m);
     struct tune_tensor dx = residual(m, m->dnorm);
-    TRY(begin_unit(m, layers + 1));
+    TRY(begin_backward(m, layers + 1, lowest));
     TRY(end_unit(m, layers + 1, final_norm_backward(m, &dx, dhidden)));
-    TRY(last ? tune_model_reduce_unit(m, layers + 1) : 0);
+    TRY(tune_model_reduce_unit(m, layers + 1, last));
     for (int i = layers - 1; i >= 0 && i + 1 >= lowest; i--) {
-        TRY(begin_unit(m, i + 1));
+        TRY(begin_backward(m, i + 1, lowest));
         TRY(end_unit(m, i + 1, layer_backward(m, i, lowest, &dx, dhidden)));
-        TRY(last ? tune_model_reduce_unit(m, i + 1) : 0);
+        TRY(tune_model_reduce_unit(m, i + 1, last));
     }
     if (tune_model_embedding(m)->gradient < 0)
         return 0;
-    TRY(begin_unit(m, 0));
-    return end_unit(m, 0, embed_backward(m, &dx));
+    TRY(tune_gradients_open(m, 0));
+    TRY(embed_unit_backward(m, &dx));
+    return tune_model_reduce_unit(m, 0, last);
 }
 
 int tune_model_backward(struct tune_model *m, const struct tune_batch *batch, struct tune_tensor *dhidden)

@@ -22,6 +22,8 @@ int tune_unit_find(struct tune_model *m)
         const struct tune_parameter *p = &m->parameters.at[i];
         include_row(p->adapter ? &m->units[p->unit].adapters : &m->units[p->unit].weights, p);
     }
+    if (m->units && tune_model_gathers(m) && m->comm)
+        tune_slots_share(m, tune_comm_rank(m->comm), tune_comm_size(m->comm));
     return m->units ? 0 : -1;
 }
 
@@ -34,20 +36,28 @@ static struct unit *unit_of(const struct tune_model *m, int unit)
 }
 
 /* Tell the device about both parts of a unit's weights. */
-static int tell_device(struct tune_model *m, const struct unit *u,
-                       int (*what)(struct tune_device *dev, tune_address memory, int64_t bytes))
+static int tell_device(struct tune_model *m, int unit, int (*what)(struct tune_device *dev, tune_address memory, int64_t bytes))
 {
+    const struct unit *u = &m->units[unit];
+    bool slots = tune_model_gathers(m);
     if (u->weights.bytes > 0)
-        TRY(what(m->dev, tune_address_plus(m->weights, u->weights.offset), u->weights.bytes));
+        TRY(what(m->dev, slots ? tune_slot_part(m, unit, TUNE_PART_BASE) : tune_address_plus(m->weights, u->weights.offset), u->weights.bytes));
     if (u->adapters.bytes > 0)
-        TRY(what(m->dev, tune_address_plus(m->adapters, u->adapters.offset), u->adapters.bytes));
+        TRY(what(m->dev, slots ? tune_slot_part(m, unit, TUNE_PART_ADAPTERS) : tune_address_plus(m->adapters, u->adapters.offset), u->adapters.bytes));
     return 0;
+}
+
+/* With `shard` fsdp its weights come first. */
+static int make_ready(struct tune_model *m, int unit)
+{
+    TRY(tune_model_gathers(m) ? tune_slot_take(m, unit) : 0);
+    return tell_device(m, unit, tune_device_acquire);
 }
 
 int tune_unit_take(struct tune_model *m, int unit)
 {
     struct unit *u = unit_of(m, unit);
-    if (!u || (u->taken == 0 && tell_device(m, u, tune_device_acquire) < 0))
+    if (!u || (u->taken == 0 && make_ready(m, unit) < 0))
         return -1;
     u->taken++;
     m->dev->doing.unit = unit;
@@ -63,13 +73,29 @@ int tune_unit_release(struct tune_model *m, int unit)
         return tune_error_set("unit %d is released and was not taken", unit);
     u->taken--;
     m->dev->doing.unit = -1;
-    return u->taken == 0 ? tell_device(m, u, tune_device_release) : 0;
+    return u->taken == 0 ? tell_device(m, unit, tune_device_release) : 0;
 }
 
 int tune_unit_done(struct tune_model *m, int unit, int status)
 {
     int released = tune_unit_release(m, unit);
     return status < 0 || released == 0 ? status : released;
+}
+
+int tune_unit_take_own(struct tune_model *m, int unit)
+{
+    if (!tune_model_gathers(m))
+        return tune_unit_take(m, unit);
+    m->dev->doing.unit = unit;
+    return unit_of(m, unit) ? tune_slot_settle(m, unit) : -1;
+}
+
+int tune_unit_done_own(struct tune_model *m, int unit, int status)
+{
+    if (!tune_model_gathers(m))
+        return tune_unit_done(m, unit, status);
+    m->dev->doing.unit = -1;
+    return status;
 }
 
 bool tune_unit_taken(const struct tune_model *m, int unit)

@@ -34,12 +34,28 @@ static enum tune_dtype dtype_of(const struct tune_parameter *p, int kind)
     return kind == TUNE_WEIGHT ? p->storage : TUNE_F32;
 }
 
-/* The address of an element. Not for NF4. */
-static tune_address address_of(struct tune_model *m, const struct tune_parameter *p, int kind, int64_t at)
+/* ---- bytes of a weight, as they are stored ---- */
+
+/* Copy bytes from `at` on to the host. With `shard` fsdp all ranks get them. */
+static int fetch(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t bytes, void *out)
 {
-    if (kind != TUNE_WEIGHT)
-        return tune_address_plus(m->state[kind], (p->gradient + at) * 4);
-    return tune_address_plus(p->adapter ? m->adapters : m->weights, p->offset + at * tune_dtype_bits(p->storage) / 8);
+    if (tune_model_gathers(m))
+        return tune_shard_read_weight(m, p, at, bytes, out);
+    TRY(tune_unit_take(m, p->unit));
+    int status = tune_device_download(m->dev, out, tune_address_plus(tune_model_weight_at(m, p), at), bytes);
+    return tune_unit_done(m, p->unit, status < 0 ? -1 : tune_device_sync(m->dev));
+}
+
+/* Set bytes from `at` on. With `shard` fsdp each rank sets its own. */
+static int store(struct tune_model *m, const struct tune_parameter *p, int64_t at, int64_t bytes, const void *in)
+{
+    if (tune_model_gathers(m)) {
+        int64_t first = at, own = tune_rank_weight(m, p, tune_comm_rank(m->comm), tune_comm_size(m->comm), &first, bytes);
+        TRY(tune_slot_drop(m, p->unit));
+        return own > 0 ? tune_device_upload(m->dev, tune_own_weight(m, p, first), (const char *)in + first - at, own) : 0;
+    }
+    TRY(tune_unit_take(m, p->unit));
+    return tune_unit_done(m, p->unit, tune_device_upload(m->dev, tune_address_plus(tune_model_weight_at(m, p), at), in, bytes));
 }
 
 /* ---- reading ---- */
@@ -65,9 +81,7 @@ static int read_nf4(struct tune_model *m, const struct tune_parameter *p, int64_
     };
     int status = 0;
     for (int i = 0; i < 3 && status == 0; i++)
-        status = tune_device_download(m->dev, host + piece[i].to, tune_address_plus(q->memory, piece[i].from), piece[i].bytes);
-    if (status == 0)
-        status = tune_device_sync(m->dev);
+        status = fetch(m, p, piece[i].from, piece[i].bytes, host + piece[i].to);
     if (status == 0)
         status = tune_nf4_read(&copy, at - begin, n, out);
     free(host);
@@ -79,7 +93,9 @@ static int read_numbers(struct tune_model *m, const struct tune_parameter *p, in
     enum tune_dtype dtype = dtype_of(p, kind);
     if (dtype == TUNE_NF4)
         return read_nf4(m, p, at, n, out);
-    TRY(tune_device_download(m->dev, out, address_of(m, p, kind, at), n * tune_dtype_bits(dtype) / 8));
+    if (kind == TUNE_WEIGHT)
+        return fetch(m, p, at * tune_dtype_bits(dtype) / 8, n * tune_dtype_bits(dtype) / 8, out);
+    TRY(tune_device_download(m->dev, out, tune_address_plus(m->state[kind], (p->gradient + at) * 4), n * 4));
     return tune_device_sync(m->dev);
 }
 
@@ -90,8 +106,7 @@ int tune_model_read(struct tune_model *m, const struct tune_parameter *p, int ki
     tune_device_does(m->dev, TUNE_AFTER, -1, "");
     if (m->sharded[kind])
         return tune_shard_read(m, p, kind, at, n, out);
-    TRY(tune_unit_take(m, p->unit));
-    TRY(tune_unit_done(m, p->unit, read_numbers(m, p, kind, at, n, out)));
+    TRY(read_numbers(m, p, kind, at, n, out));
     for (int64_t i = n - 1; i >= 0 && dtype == TUNE_BF16; i--) { /* widen in place, from the end */
         uint16_t h;
         memcpy(&h, (char *)out + 2 * i, sizeof h);
@@ -137,9 +152,7 @@ static int write_nf4(struct tune_model *m, const struct tune_parameter *p, const
         return tune_error_no_memory("quantising %s", p->name);
     int status = tune_weights_nf4(source, p, buffer, host, &made);
     if (status == 0)
-        status = tune_unit_take(m, p->unit);
-    if (status == 0)
-        status = tune_unit_done(m, p->unit, tune_device_upload(m->dev, q->memory, host, tune_nf4_bytes(p->count)));
+        status = store(m, p, 0, tune_nf4_bytes(p->count), host);
     if (status == 0) {
         q->offset = made.offset;
         m->nf4[m->parameters.base + (q - m->nf4)].offset = made.offset;
@@ -155,7 +168,7 @@ static int write_narrow(struct tune_model *m, const struct tune_parameter *p, in
     for (int64_t i = 0; i < n; i += most) {
         int64_t some = n - i < most ? n - i : most;
         TRY(tune_convert(narrow, p->storage, in + i, TUNE_F32, some));
-        TRY(tune_device_upload(m->dev, address_of(m, p, TUNE_WEIGHT, at + i), narrow, some * (int64_t)sizeof *narrow));
+        TRY(store(m, p, (at + i) * (int64_t)sizeof *narrow, some * (int64_t)sizeof *narrow, narrow));
     }
     return 0;
 }
@@ -175,11 +188,10 @@ int tune_model_write(struct tune_model *m, const struct tune_parameter *p, int k
     m->averaged = m->averaged || (m->averages && kind == m->averages);
     if (m->sharded[kind])
         return tune_shard_write(m, p, kind, at, n, in);
-    if (dtype != TUNE_NF4) {
-        TRY(tune_unit_take(m, p->unit));
-        return tune_unit_done(m, p->unit, dtype == TUNE_BF16 ? write_narrow(m, p, at, n, in)
-                                                             : tune_device_upload(m->dev, address_of(m, p, kind, at), in, n * 4));
-    }
+    if (kind != TUNE_WEIGHT)
+        return tune_device_upload(m->dev, tune_address_plus(m->state[kind], (p->gradient + at) * 4), in, n * 4);
+    if (dtype != TUNE_NF4)
+        return dtype == TUNE_BF16 ? write_narrow(m, p, at, n, in) : store(m, p, at * 4, n * 4, in);
     if (at != 0 || n != p->count)
         return tune_error_set("%s is stored in NF4, whose scales depend on all values: write all %lld at once",
                               p->name, (long long)p->count);
@@ -192,13 +204,28 @@ static int put(void *model, const struct tune_parameter *p, int64_t at, int64_t 
     return tune_model_write(model, p, TUNE_WEIGHT, at, n, x);
 }
 
+/* Read those numbers alone that this rank keeps. Ranks read other numbers than each other. */
+static int fill_own(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source, float *buffer)
+{
+    int64_t size = tune_dtype_bits(p->storage) / 8, at = 0, n;
+    int64_t bytes = tune_rank_weight(m, p, tune_comm_rank(m->comm), tune_comm_size(m->comm), &at, p->count * size), end = (at + bytes) / size;
+    for (int64_t i = at / size; bytes > 0 && i < end; i += n) {
+        n = end - i < TUNE_PIECE ? end - i : TUNE_PIECE;
+        TRY(source->read(source->context, p, i, n, buffer));
+        TRY(put(m, p, i, n, buffer));
+    }
+    return 0;
+}
+
 int tune_model_fill(struct tune_model *m, const struct tune_parameter *p, const struct tune_weights_source *source)
 {
+    bool files = m->buffer; /* other sources may need all ranks for each piece */
     int64_t piece = p->count < TUNE_PIECE ? p->count : TUNE_PIECE;
     float *buffer = m->buffer ? m->buffer : malloc(sizeof *buffer * (size_t)piece);
     if (!buffer)
         return tune_error_no_memory("filling %s", p->name);
-    int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, buffer) : tune_weights_each(source, p, buffer, put, m);
+    int status = p->storage == TUNE_NF4 ? write_nf4(m, p, source, buffer)
+                 : files && tune_model_gathers(m) ? fill_own(m, p, source, buffer) : tune_weights_each(source, p, buffer, put, m);
     if (buffer != m->buffer)
         free(buffer);
     return status;
@@ -218,7 +245,7 @@ int tune_model_allocate_state(struct tune_model *m, int kind, const char *what)
         TRY(tune_model_gradients(m)); /* after this, gradient offsets no longer change */
     bool moment = kind == TUNE_MOMENT_1 || kind == TUNE_MOMENT_2;
     if (!m->state[kind].at) {
-        m->sharded[kind] = m->shard != TUNE_DDP && (moment || kind == m->averages);
+        m->sharded[kind] = m->shard != TUNE_DDP && (moment || kind == m->averages || (kind == TUNE_GRADIENT && tune_model_gathers(m)));
         m->state[kind] = tune_device_alloc(m->dev, elements_of(m, kind) * 4, what);
     }
     return m->state[kind].at ? 0 : -1;
@@ -301,10 +328,10 @@ static int each_average(struct tune_model *m,
         tune_model_own(m, &first, &count);
         if (count == 0)
             continue;
-        TRY(tune_unit_take(m, s->unit));
+        TRY(tune_unit_take_own(m, s->unit));
         struct tune_tensor average = tune_model_owned(m, m->averages, first, count);
         struct tune_tensor weight = tune_model_owned(m, TUNE_WEIGHT, first, count);
-        TRY(tune_unit_done(m, s->unit, each(m->dev, &average, &weight)));
+        TRY(tune_unit_done_own(m, s->unit, each(m->dev, &average, &weight)));
     }
     return 0;
 }

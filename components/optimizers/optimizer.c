@@ -152,13 +152,14 @@ static int check_table(const struct tune_parameters *p)
 static int drop_frozen(struct tune_optimizer *opt)
 {
     const struct tune_parameters *p = tune_model_parameters(opt->m);
-    struct tune_tensor all = tune_model_state(opt->m, TUNE_GRADIENT);
     TRY(check_table(p));
     for (int i = 0; i < p->count; i++) {
         if (p->at[i].trainable || p->at[i].gradient < 0)
             continue;
-        struct tune_tensor g = tune_tensor_part(&all, p->at[i].gradient, p->at[i].count);
-        TRY(tune_zero(opt->dev, &g));
+        int64_t first = p->at[i].gradient, count = p->at[i].count;
+        tune_model_own(opt->m, &first, &count);
+        struct tune_tensor g = tune_model_owned(opt->m, TUNE_GRADIENT, first, count);
+        TRY(count > 0 ? tune_zero(opt->dev, &g) : 0);
     }
     return 0;
 }
@@ -251,7 +252,7 @@ static int update_run(struct tune_optimizer *opt, const struct run *r, tune_addr
 static int update_unit(struct tune_optimizer *opt, int begin, int end, tune_address step)
 {
     int unit = opt->runs[begin].unit, status;
-    TRY(tune_unit_take(opt->m, unit));
+    TRY(tune_unit_take_own(opt->m, unit));
     status = tune_device_group_begin(opt->dev);
     if (status == 0) {
         for (int i = begin; i < end && status == 0; i++)
@@ -259,7 +260,7 @@ static int update_unit(struct tune_optimizer *opt, int begin, int end, tune_addr
         int ended = tune_device_group_end(opt->dev);
         status = status < 0 ? status : ended;
     }
-    TRY(tune_unit_done(opt->m, unit, status));
+    TRY(tune_unit_done_own(opt->m, unit, status));
     return tune_model_share_unit(opt->m, unit);
 }
 

@@ -86,12 +86,14 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     TRY(tune_device_memory(dev, &plan->memory));
     /* frozen weights may be stored in a narrower dtype than the file's */
     plan->mapped = model.files > model.weights ? model.files : model.weights;
-    add(plan, "weights", model.weights, DEVICE);
-    add(plan, "gradients", model.gradients, DEVICE);
-    int64_t owned = tune_model_owned_bytes(r->config, r->adapted, r->shard, r->rank, r->ranks > 1 ? r->ranks : 1);
-    TRY(owned);
-    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, owned, model.muon), DEVICE);
-    add(plan, "averages", r->optimizer.ema > 0 ? owned : 0, DEVICE);
+    struct tune_model_shares share, all;
+    TRY(tune_model_shares(&all, r->config, r->adapted, TUNE_DDP, 0, 1));
+    TRY(tune_model_shares(&share, r->config, r->adapted, r->shard, r->rank, r->ranks > 1 ? r->ranks : 1));
+    add(plan, "weights", model.weights - all.weights + share.weights, DEVICE);
+    add(plan, "gradients", share.gradients, DEVICE);
+    add(plan, "gathered units", share.gathered, DEVICE);
+    add(plan, "moments", tune_optimizer_bytes(&r->optimizer, share.owned, model.muon), DEVICE);
+    add(plan, "averages", r->optimizer.ema > 0 ? share.owned : 0, DEVICE);
     add(plan, "activations", model.activations, DEVICE);
     add(plan, "loss and logits", tune_loss_bytes(r->config, dev, r->activations, N, true), DEVICE);
     add(plan, plan->memory.shared ? "threads' work" : "working memory", working(&model, r, dev), DEVICE);
@@ -105,7 +107,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "answers' keys and values", answers, DEVICE);
     add(plan, "loader", loader, HOST);
     if (o->comm && tune_comm_size(o->comm) > 1)
-        add(plan, "other ranks' gradients", (int64_t)tune_comm_held_bytes(o->comm, (size_t)model.gradients / sizeof(float)) +
+        add(plan, "other ranks' gradients", (int64_t)tune_comm_held_bytes(o->comm, (size_t)share.reduced) +
                                                 (plan->memory.shared || tune_comm_has_device(o->comm) ? 0 : model.gradients),
             tune_comm_has_device(o->comm) ? DEVICE : HOST);
     add(plan, "reference", reference_bytes(r), HOST);
@@ -227,8 +229,11 @@ static struct advice advice(const struct tune_memory_plan *plan, const struct tu
     advise(&a, "`profile` 0", &changed);
     changed = *r;
     changed.shard = TUNE_SHARD_OPTIMIZER;
-    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON)
+    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON && r->shard == TUNE_DDP)
         advise(&a, "`shard` optimizer", &changed);
+    changed.shard = TUNE_FSDP;
+    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON && r->shard != TUNE_FSDP)
+        advise(&a, "`shard` fsdp", &changed);
     if (!*a.text)
         tune_append(a.text, sizeof a.text, " nothing but a smaller model, or more memory, helps");
     return a;

@@ -17,26 +17,35 @@
 enum { B = 2, T = 7, V = 53, STEPS = 3, RANKS = 5 };
 
 /* Sizes that no number of ranks divides; norms have 6 numbers. */
-static int begin(void **state)
+static int make_model(const char *folder, bool tied)
 {
     static const char text[] =
         "{\"model_type\": \"llama\", \"vocab_size\": 53, \"hidden_size\": 6, \"intermediate_size\": 11, \"num_hidden_layers\": 3, "
-        "\"num_attention_heads\": 3, \"num_key_value_heads\": 1, \"head_dim\": 2, \"attention_bias\": true, \"tie_word_embeddings\": true, "
-        "\"initializer_range\": 0.3}";
-    TRY(test_home_begin(state));
+        "\"num_attention_heads\": 3, \"num_key_value_heads\": 1, \"head_dim\": 2, \"attention_bias\": true, \"initializer_range\": 0.3}";
     cJSON *config = cJSON_Parse(text);
-    int status = tune_model_init("model", config, "test", 11, TUNE_F32, NULL, NULL);
+    cJSON_AddBoolToObject(config, "tie_word_embeddings", tied);
+    int status = tune_model_init(folder, config, "test", 11, TUNE_F32, NULL, NULL);
     cJSON_Delete(config);
     return status;
+}
+
+static int begin(void **state)
+{
+    TRY(test_home_begin(state));
+    TRY(make_model("model", true));
+    return make_model("untied", false);
 }
 
 /* A way to train. The results: all numbers of rank 0, and the bytes of each rank's device. */
 struct way {
     enum tune_shard shard;
-    bool lora, sgd;
+    bool lora, sgd, checkpointing;
+    enum tune_dtype storage; /* of the base under adapters */
     double ema, clip;
     float *numbers;
-    int64_t count, moments[MOST], planned[MOST];
+    int64_t count, moments[MOST], planned[MOST], bytes[MOST], planned_bytes[MOST];
+    bool one;           /* micro-batch a step */
+    const char *folder; /* NULL: "model", whose embedding is tied */
 };
 
 struct rank {
@@ -54,12 +63,10 @@ static int open_rank(struct rank *r, struct tune_comm *c, const struct way *w)
                                              .weight_decay = .1, .momentum = .9, .ema = w->ema};
     *r = (struct rank){.dev = tune_device_open("cpu", 1)};
     TRY(r->dev ? 0 : -1);
-    r->m = w->lora ? tune_model_load_frozen("model", r->dev, TUNE_F32, TUNE_F32) : tune_model_load("model", r->dev, TUNE_F32);
+    r->m = tune_model_load_shared(w->folder ? w->folder : "model", r->dev, TUNE_F32, w->lora ? w->storage : TUNE_TRAINED, 0, c, w->shard);
     TRY(r->m ? 0 : -1);
     TRY(w->lora ? tune_lora_add(r->m, &lora, 5) : 0);
-    TRY(tune_model_reserve(r->m, B, T, TUNE_FOR_TRAINING));
-    tune_model_ranks(r->m, c);
-    TRY(tune_model_shard(r->m, w->shard));
+    TRY(tune_model_reserve(r->m, B, T, TUNE_FOR_TRAINING | (w->checkpointing ? TUNE_CHECKPOINTING : 0)));
     r->loss = tune_loss_new(r->m, true);
     r->sums = tune_record_new(r->dev, 1);
     TRY(r->loss && r->sums ? 0 : -1);
@@ -77,12 +84,13 @@ static void close_rank(struct rank *r)
 }
 
 /* A step of two micro-batches, other ones on each rank. Rank 1 has no label in the first. */
-static int step(struct rank *r, int rank, int64_t number, double clip)
+static int step(struct rank *r, int rank, int64_t number, const struct way *w)
 {
+    int micros = w->one ? 1 : 2;
     TRY(tune_model_zero_grad(r->m, r->sums));
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < micros; k++) {
         int32_t ids[B * T], labels[B * T], lengths[B] = {T, T};
-        struct tune_batch batch = {.B = B, .T = T, .ids = ids, .labels = labels, .lengths = lengths, .tokens = B * T, .last = k == 1};
+        struct tune_batch batch = {.B = B, .T = T, .ids = ids, .labels = labels, .lengths = lengths, .tokens = B * T, .last = k == micros - 1};
         struct tune_tensor *hidden, *dhidden;
         for (int i = 0; i < B * T; i++) {
             uint64_t at = (uint64_t)(((number * 2 + k) * RANKS + rank) * B * T + i);
@@ -96,7 +104,7 @@ static int step(struct rank *r, int rank, int64_t number, double clip)
     }
     const struct tune_done_step *done;
     TRY(tune_model_reduce(r->m, r->sums));
-    TRY(tune_optimizer_scale(r->opt, clip, r->sums));
+    TRY(tune_optimizer_scale(r->opt, w->clip, r->sums));
     TRY(tune_optimizer_step(r->opt, 1e-2, r->sums));
     return tune_record_read(r->sums, &done) == 1 ? 0 : -1;
 }
@@ -149,14 +157,18 @@ static int train(struct tune_comm *c, int rank, void *context)
     int status = open_rank(&r, c, w);
     if (status == 0) {
         int64_t all = tune_model_parameters(r.m)->gradients * 4, before = r.dev->bytes;
-        struct tune_model_adapted adapted = {tune_model_lora(r.m), TUNE_F32};
-        w->planned[rank] = tune_model_owned_bytes(tune_model_config(r.m), w->lora ? &adapted : NULL, w->shard, rank, tune_comm_size(c));
+        struct tune_model_adapted adapted = {tune_model_lora(r.m), w->storage};
+        struct tune_model_shares shares;
+        status = tune_model_shares(&shares, tune_model_config(r.m), w->lora ? &adapted : NULL, w->shard, rank, tune_comm_size(c));
+        w->planned[rank] = shares.owned;
+        w->bytes[rank] = before;
+        w->planned_bytes[rank] = shares.weights + shares.gradients + shares.gathered + (w->sgd ? 1 : 2) * shares.owned + (w->ema > 0 ? shares.owned : 0);
         tune_model_release_state(r.m, TUNE_MOMENT_1);
         w->moments[rank] = before - r.dev->bytes;
-        status = w->planned[rank] > all ? -1 : tune_model_allocate_state(r.m, TUNE_MOMENT_1, "moments");
+        status = status < 0 || w->planned[rank] > all ? -1 : tune_model_allocate_state(r.m, TUNE_MOMENT_1, "moments");
     }
     for (int64_t k = 0; k < STEPS && status == 0; k++)
-        status = step(&r, rank, k, w->clip);
+        status = step(&r, rank, k, w);
     if (status == 0)
         status = read_alone(&r, c, rank, w);
     close_rank(&r);
@@ -208,25 +220,51 @@ static void as_without_shards(void **state)
         }
 }
 
+/* With weights and gradients shared out, too. The sums of one micro-batch have the bits of the whole; with more, each is added up over
+ * the ranks before the next comes. */
+static void all_of_it(void **state)
+{
+    (void)state;
+    static const struct way ways[] = {
+        {.one = true, .ema = .8}, {.one = true, .folder = "untied", .checkpointing = true}, {.ema = .8}, {.one = true, .clip = .05, .folder = "untied"},
+        {.one = true, .lora = true, .storage = TUNE_F32, .ema = .8}, {.one = true, .lora = true, .storage = TUNE_NF4, .folder = "untied"},
+        {.one = true, .lora = true, .storage = TUNE_BF16, .checkpointing = true}, {.sgd = true, .clip = 1e9},
+    };
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
+        for (int size = 1; size <= RANKS; size++) {
+            struct way whole = ways[k], parts = ways[k];
+            parts.shard = TUNE_FSDP;
+            trained(&whole, size);
+            trained(&parts, size);
+            same_numbers(&whole, &parts, ways[k].clip == 0 && ways[k].one);
+            for (int r = 0; r < size; r++) {
+                assert_int_equal(parts.moments[r], parts.planned[r]);
+                assert_int_equal(whole.bytes[r] - parts.bytes[r], whole.planned_bytes[r] - parts.planned_bytes[r]);
+            }
+            free(whole.numbers), free(parts.numbers);
+        }
+}
+
 /* Numbers that are written are read again, whoever owns them, in stretches that cross owners. */
 static int write_parts(struct tune_comm *c, int rank, void *context)
 {
     struct rank r;
-    (void)rank, (void)context;
-    int status = open_rank(&r, c, &(struct way){.shard = TUNE_SHARD_OPTIMIZER});
+    (void)rank;
+    const struct way *w = context;
+    int status = open_rank(&r, c, w), kind = w->shard == TUNE_FSDP ? TUNE_WEIGHT : TUNE_MOMENT_2;
     for (int i = 0; status == 0 && i < tune_model_parameters(r.m)->count; i++) {
         const struct tune_parameter *p = &tune_model_parameters(r.m)->at[i];
         float x[512], got[512];
         int64_t n = p->count < 512 ? p->count : 512, half = n / 2 + 1;
         for (int64_t k = 0; k < n; k++)
             x[k] = (float)(k + 1000 * i);
-        status = tune_model_write(r.m, p, TUNE_MOMENT_2, 0, n, x) || tune_model_read(r.m, p, TUNE_MOMENT_2, 0, n, got) ||
-                 memcmp(x, got, (size_t)n * 4) || tune_model_write(r.m, p, TUNE_MOMENT_2, half, n - half, x) ||
-                 tune_model_read(r.m, p, TUNE_MOMENT_2, half - 1, n - half + 1, got) || got[0] != (float)(half - 1 + 1000 * i) ||
+        status = tune_model_write(r.m, p, kind, 0, n, x) || tune_model_read(r.m, p, kind, 0, n, got) ||
+                 memcmp(x, got, (size_t)n * 4) || tune_model_write(r.m, p, kind, half, n - half, x) ||
+                 tune_model_read(r.m, p, kind, half - 1, n - half + 1, got) || got[0] != (float)(half - 1 + 1000 * i) ||
                  memcmp(x, got + 1, (size_t)(n - half) * 4) ? -1 : 0;
         if (status == 0 && tune_model_tensor(r.m, p, TUNE_MOMENT_2).data.at)
             status = tune_error_set("a moment that lies on several ranks has an address");
-        if (status == 0 && tune_model_read(r.m, p, TUNE_MOMENT_2, 0, p->count + 1, got) == 0)
+        if (status == 0 && tune_model_read(r.m, p, kind, 0, p->count + 1, got) == 0)
             status = tune_error_set("a read beyond the end");
     }
     close_rank(&r);
@@ -236,19 +274,20 @@ static int write_parts(struct tune_comm *c, int rank, void *context)
 static void read_and_written(void **state)
 {
     (void)state;
-    struct crew crew = run(3, NULL, 60, write_parts, NULL);
-    tune_threads_free(crew.world);
-    for (int r = 0; r < 3; r++)
-        if (crew.status[r] < 0)
-            fail_msg("rank %d: %s", r, crew.error[r]);
+    for (int shard = TUNE_SHARD_OPTIMIZER; shard <= TUNE_FSDP; shard++) {
+        struct crew crew = run(3, NULL, 60, write_parts, &(struct way){.shard = (enum tune_shard)shard});
+        tune_threads_free(crew.world);
+        for (int r = 0; r < 3; r++)
+            if (crew.status[r] < 0)
+                fail_msg("rank %d: %s", r, crew.error[r]);
+    }
 }
 
 /* Rank 1 does not come to serve rank 0: an error, no endless wait. */
 static int desert(struct tune_comm *c, int rank, void *context)
 {
-    struct way w = {.shard = TUNE_SHARD_OPTIMIZER};
+    struct way w = {.shard = *(enum tune_shard *)context};
     struct rank r;
-    (void)context;
     int status = open_rank(&r, c, &w);
     if (status == 0)
         status = rank == 1 ? tune_error_set("it ended") : read_alone(&r, c, rank, &w);
@@ -260,15 +299,28 @@ static int desert(struct tune_comm *c, int rank, void *context)
 static void a_rank_ends(void **state)
 {
     (void)state;
-    struct crew crew = run(3, NULL, 60, desert, NULL);
-    tune_threads_free(crew.world);
-    for (int r = 0; r < 3; r++)
-        assert_int_equal(crew.status[r], -1);
-    assert_non_null(strstr(crew.error[0], "rank 1 of 3"));
-    assert_non_null(strstr(crew.error[2], "rank 1 of 3"));
+    for (enum tune_shard shard = TUNE_SHARD_OPTIMIZER; shard <= TUNE_FSDP; shard++) {
+        struct crew crew = run(3, NULL, 60, desert, &shard);
+        tune_threads_free(crew.world);
+        for (int r = 0; r < 3; r++)
+            assert_int_equal(crew.status[r], -1);
+        assert_non_null(strstr(crew.error[0], "rank 1 of 3"));
+        assert_non_null(strstr(crew.error[2], "rank 1 of 3"));
+    }
 }
 
 /* ---- what is refused ---- */
+
+/* Two units that have one memory are not there at a time. */
+static int two_units(struct tune_device *dev, struct tune_comm *c)
+{
+    struct tune_model *m = tune_model_load_shared("model", dev, TUNE_F32, TUNE_TRAINED, 0, c, TUNE_FSDP);
+    bool good = m && tune_unit_take(m, 1) == 0 && tune_unit_take(m, 2) == 0 && tune_unit_take(m, 3) < 0 &&
+                strstr(tune_error_message(), "units 1 and 3 are wanted at a time") && tune_unit_release(m, 1) == 0 && tune_unit_take(m, 3) == 0 &&
+                tune_unit_release(m, 3) == 0 && tune_unit_release(m, 2) == 0;
+    tune_model_free(m);
+    return good ? 0 : -1;
+}
 
 static int refuse(struct tune_comm *c, int rank, void *context)
 {
@@ -280,7 +332,9 @@ static int refuse(struct tune_comm *c, int rank, void *context)
     if (status == 0) {
         tune_model_ranks(m, c);
         tune_model_ranks(away, c);
-        bool good = tune_model_shard(m, TUNE_FSDP) < 0 && strstr(tune_error_message(), "not built yet") &&
+        bool good = tune_model_shard(m, TUNE_FSDP) < 0 && strstr(tune_error_message(), "shared out as they are read") &&
+                    !tune_model_load_shared("model", far, TUNE_F32, TUNE_TRAINED, 0, c, TUNE_FSDP) && strstr(tune_error_message(), "built for the CPU") &&
+                    two_units(near, c) == 0 &&
                     tune_model_shard(away, TUNE_SHARD_OPTIMIZER) < 0 && strstr(tune_error_message(), "built for the CPU") &&
                     tune_model_shard(m, TUNE_SHARD_OPTIMIZER) == 0 && tune_model_is_sharded(m) && !tune_optimizer_new(m, &muon) &&
                     strstr(tune_error_message(), "updates whole matrices") && tune_model_extra(m, "ema") > 0 &&
@@ -307,7 +361,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_without_shards), cmocka_unit_test(read_and_written), cmocka_unit_test(a_rank_ends), cmocka_unit_test(refused),
+        cmocka_unit_test(as_without_shards), cmocka_unit_test(all_of_it), cmocka_unit_test(read_and_written), cmocka_unit_test(a_rank_ends), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, begin, test_home_end);
 }

@@ -54,6 +54,5 @@ is "the plan of four ranks has a quarter of the moments (test_shard.c compares t
 
 # ---- what is refused ----
 refused "Muon, which needs whole matrices" 2 'with --shard a rank has parts of them' "$full" $rows --optimizer muon --ranks 2 --shard optimizer --output no
-refused "fsdp, which is not built" 2 '--shard fsdp is not built yet' "$full" $rows --ranks 2 --shard fsdp --output no
 is "one rank has nothing to share out" train alone finetune_full 1 $rows --max-steps 2 --optimizer muon --shard optimizer
 finish
