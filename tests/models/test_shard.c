@@ -4,6 +4,7 @@
 #include "far/far.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,20 @@ static int read_all(struct tune_model *m, float **numbers, int64_t *count)
     return 0;
 }
 
+/* A pass of rank 0 alone: its hidden states go behind the numbers. */
+static int infer_alone(struct rank *r, struct way *w)
+{
+    int32_t ids[B * T] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7}, lengths[B] = {T, T};
+    struct tune_batch batch = {.B = B, .T = T, .ids = ids, .lengths = lengths, .tokens = B * T};
+    struct tune_tensor *hidden;
+    float *more = realloc(w->numbers, (size_t)(w->count + B * T * 6) * sizeof *more);
+    TRY(more ? 0 : -1);
+    w->numbers = more;
+    TRY(tune_model_infer(r->m, &batch, &hidden));
+    w->count += B * T * 6;
+    return tune_to_host(r->dev, hidden, w->numbers + w->count - B * T * 6);
+}
+
 /* What rank 0 does alone: reads, and has the averages as weights meanwhile. */
 static int read_alone(struct rank *r, struct tune_comm *c, int rank, struct way *w)
 {
@@ -145,6 +160,8 @@ static int read_alone(struct rank *r, struct tune_comm *c, int rank, struct way 
         }
         if (status == 0 && (count != w->count || memcmp(again, w->numbers, (size_t)count * sizeof *again)))
             status = tune_error_set("two exchanges changed the numbers");
+        if (status == 0)
+            status = infer_alone(r, w);
         free(again);
     }
     return status < 0 ? -1 : tune_model_together(r->m, c, "a test");
@@ -243,6 +260,39 @@ static void all_of_it(void **state)
             }
             free(whole.numbers), free(parts.numbers);
         }
+}
+
+/* One step of the untied model. What it gathers (w) and adds up (g), unit by unit, in order. */
+static int note_order(struct tune_comm *c, int rank, void *context)
+{
+    const struct way w = {.shard = TUNE_FSDP, .one = true, .folder = "untied"};
+    struct tune_collective_record records[64];
+    struct rank r;
+    char *text = context;
+    int status = open_rank(&r, c, &w);
+    if (status == 0)
+        status = step(&r, rank, 0, &w);
+    int count = status == 0 && rank == 0 ? tune_comm_history(c, records, 64) : 0;
+    for (int i = 0, unit; i < count; i++) {
+        if (sscanf(records[i].what, "weights of unit %d", &unit) == 1)
+            sprintf(text + strlen(text), "w%d ", unit);
+        if (sscanf(records[i].what, "gradients of unit %d", &unit) == 1)
+            sprintf(text + strlen(text), "g%d ", unit);
+    }
+    close_rank(&r);
+    return status;
+}
+
+/* Layers 2 and 3 are still whole when backward comes to them. Layer 1 is gathered while backward is in layer 2. */
+static void one_unit_ahead(void **state)
+{
+    (void)state;
+    char text[512] = "";
+    struct crew crew = run(2, NULL, 60, note_order, text);
+    tune_threads_free(crew.world);
+    assert_int_equal(crew.status[0], 0);
+    assert_int_equal(crew.status[1], 0);
+    assert_string_equal(text, "w0 w1 w2 w3 w4 g4 g3 w1 g2 g1 g0 ");
 }
 
 /* Numbers that are written are read again, whoever owns them, in stretches that cross owners. */
@@ -361,7 +411,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_without_shards), cmocka_unit_test(all_of_it), cmocka_unit_test(read_and_written), cmocka_unit_test(a_rank_ends), cmocka_unit_test(refused),
+        cmocka_unit_test(as_without_shards), cmocka_unit_test(all_of_it), cmocka_unit_test(one_unit_ahead), cmocka_unit_test(read_and_written), cmocka_unit_test(a_rank_ends), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, begin, test_home_end);
 }
