@@ -51,6 +51,9 @@ PUT='s/PROPERTY/speed/' tip 'one property or two: <--maximize PROPERTY>,' $sweep
 PUT='s/PROPERTY/speed/' tip 'one property or two: --maximize PROPERTY, <--minimize PROPERTY>' $sweep s.yaml $own --store h5 --order model --entities 3
 PUT='s/max_steps/steps/' tip 'needs an input that makes measurements longer: <--budget max_steps=1\.\.16>' $sweep s.yaml $own --store h3 --order halving --maximize speed
 PUT='s/PROPERTY/speed/' tip 'needs a property to compare: <--maximize PROPERTY>' $sweep s.yaml $own --store st --stop-when first:5% --repeat 3
+tip 'needs <--order model>, because a model tells' $sweep s.yaml $own --store h6 --maximize speed --stop-when 'chance of 1 % below 5 %'
+PUT='s/PROPERTY/speed/' tip 'needs one property: <--maximize PROPERTY>' $sweep s.yaml $own --store h7 --stop-when 'no gain of 1 % in 20'
+PUT='s/PROPERTY/speed/' tip 'needs one property: --maximize PROPERTY or <--minimize PROPERTY>' $sweep s.yaml $own --store h8 --stop-when 'no gain of 1 % in 20'
 PUT='s/$/ 3/' tip '--stop-when needs <--repeat>, the highest number' $sweep s.yaml $own --store st --stop-when first:5% --maximize speed
 ALONE="$sweep s.yaml $own --store st4 --dry-run" PUT='s/batch_size/steps/' tip 'expected input=value, such as <--set batch_size=4>' $sweep s.yaml $own --store st4 --dry-run --set nothing
 tip 'leave it out, or give <--env-secrets>, too' env HF_TOKEN=x $sweep s.yaml $own --store secrets --env HF_TOKEN
