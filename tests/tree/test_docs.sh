@@ -52,6 +52,8 @@ while IFS= read -r command; do
     "torchrun "*) by tests/recipes/test_meeting.sh '--nproc-per-node 2 --no-python "$full"' ;;
     "export MASTER_ADDR"* | RANK=[01]*) by tests/recipes/test_meeting.sh 'WORLD_SIZE=$n RANK=$r "$full"' ;;
     "MASTER_ADDR="* | "srun build/"*) by tests/slurm/slurm_ranks.sh 'MASTER_ADDR=\$(scontrol show hostnames' ;;
+    "build/finetune_full "*"--device cuda --ranks 2"*)
+        by tests/cuda_on_cpu/test_nccl.sh 'train two$recipe finetune_$recipe $options --ranks 2' ;;
     "make test") by .ci/stages.sh 'always="test ' ;;
     "make cuda" | "make CUDA=0") by tests/devices/test_without_cuda.sh "without CUDA=0 cuda" ;;
     "make cuda-paper") by tests/cuda_on_cpu/test_gpu.sh "cuda_on_cpu/cuda_paper" ;;
