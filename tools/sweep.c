@@ -216,7 +216,7 @@ static int read_operation(struct plan *plan)
     struct tune_operation *o = &plan->operation;
     tune_operation_default(o);
     if (flags->operation)
-        TRY(tune_operation_read(o, flags->operation));
+        TRY(operation_file_read(plan, o));
     print_ignored_ids(plan);
     print_ignored_probabilities(plan->space);
     TRY(read_order(plan));

@@ -452,7 +452,7 @@ static void operation(const char *yaml, const char *expected)
 {
     struct tune_operation o;
     const char *path = put("o.yaml", yaml);
-    if (tune_operation_read(&o, path) == 0) {
+    if (tune_operation_read(&o, path, NULL) == 0) {
         assert_null(expected);
         tune_operation_free(&o);
         return;
@@ -469,7 +469,7 @@ static void test_operation(void **state)
     (void)state;
     assert_int_equal(tune_operation_read(&o, put("o.yaml", "spaces:\n- <will be set by ado>\n" MODULE
         "  parameters:\n    numberEntities: all\n    batchSize: 2\n    singleMeasurement: False\n    maxRetries: 3\n"
-        "    samplerConfig: {mode: sequentialgrouped, samplerType: generator, grouping: [a, b]}\n    filter: {filterMode: unmeasured}\n")), 0);
+        "    samplerConfig: {mode: sequentialgrouped, samplerType: generator, grouping: [a, b]}\n    filter: {filterMode: unmeasured}\n"), NULL), 0);
     assert_true(o.entities == -1 && o.in_flight == 2 && !o.memoize && o.retries == 3 && o.mode == TUNE_ORDER_SEQUENTIAL_GROUPED);
     assert_true(!o.selector && o.group_count == 2 && !strcmp(o.grouping[1], "b") && o.filter == TUNE_FILTER_UNMEASURED);
     tune_operation_free(&o);
@@ -478,7 +478,7 @@ static void test_operation(void **state)
     operation(MODULE, NULL);
     operation(MODULE "  parameters: {mode: sequential, samplerType: selector}\n", NULL); /* as older files have it */
     operation("spaces: [a, b]\n" MODULE, "o.yaml:1:9: an operation works on one space, but 2 are named");
-    operation("operation: {module: {operatorName: ray_tune}}\n", "there is no operator ray_tune; use random_walk");
+    operation("operation: {module: {operatorName: rai_tune}}\n", "there is no operator rai_tune; use random_walk");
     operation(MODULE "  parameters: {numberEntities: 0}\n", "numberEntities must be all or a whole number of at least 1");
     operation(MODULE "  parameters: {numberEntities: 2, batchSize: 3}\n", "batchSize 3 must not be more than numberEntities 2");
     operation(MODULE "  parameters: {numberEntities: all, batchSize: 1025}\n", "batchSize must be from 1 to 1024");
@@ -487,6 +487,26 @@ static void test_operation(void **state)
     operation(MODULE "  parameters: {numberEntites: 2}\n", "numberEntities");
     operation(MODULE "metadata: [a]\n", "o.yaml:3:11: metadata must be a map");
     operation(MODULE "metadata:\n", NULL);
+}
+
+static int refuse(void *context, struct tune_document *d, const struct tune_node *operation, const char *name)
+{
+    assert_non_null(tune_node_get(operation, "module"));
+    return strcmp(name, "ray_tune") ? 0 : tune_document_fail(d, operation, "%s for %s", (const char *)context, name);
+}
+
+static void test_other_operators(void **state)
+{
+    char advice[] = "another program";
+    const struct tune_other_operators others = {refuse, advice};
+    struct tune_operation o;
+    (void)state;
+    assert_int_equal(tune_operation_read(&o, put("o.yaml", "operation: {module: {operatorName: ray_tune}}\n"), &others), -1);
+    assert_non_null(strstr(tune_error_message(), "another program for ray_tune"));
+    assert_int_equal(tune_operation_read(&o, put("o.yaml", "operation: {module: {operatorName: rai_tune}}\n"), &others), -1);
+    assert_non_null(strstr(tune_error_message(), "there is no operator rai_tune"));
+    assert_int_equal(tune_operation_read(&o, put("o.yaml", MODULE), &others), 0);
+    tune_operation_free(&o);
 }
 
 static void test_configuration(void **state)
@@ -514,7 +534,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped_fit_their_recipe), cmocka_unit_test(test_lora), cmocka_unit_test(test_targets),
         cmocka_unit_test(test_command), cmocka_unit_test(test_bind), cmocka_unit_test(test_role_of_a_map),
-        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation),
+        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_operation), cmocka_unit_test(test_other_operators),
         cmocka_unit_test(test_configuration),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

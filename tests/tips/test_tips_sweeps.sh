@@ -60,6 +60,12 @@ tip 'leave it out, or give <--env-secrets>, too' env HF_TOKEN=x $sweep s.yaml $o
 tip 'or give <--share-cores>' $sweep s.yaml $own --store many --in-flight 64
 PUT='s/\)//; s/$/ 1/' tip 'take fewer \(<--in-flight>\)' $sweep s.yaml $own --store many --in-flight 64
 
+printf 'operation:\n  module: {operatorName: ray_tune}\n  parameters: {tuneConfig: {metric: cost, num_samples: 2, search_alg: {name: optuna}}}\n' >ray.yaml
+tip 'what comes closest, type: <sweep .* --order model .* --entities 2>' $sweep s.yaml $own --store ray --operation ray.yaml
+printf 'operation:\n  module: {operatorName: trim}\n  parameters: {targetOutput: speed, samplingBudget: {maxPoints: 6}}\n' >trim.yaml
+tip 'what comes closest, type: <sweep .* --order sobol [^&]*> &&' $sweep s.yaml $own --store trim --operation=trim.yaml
+tip '&& <samples predict .* --property speed>' $sweep s.yaml $own --store trim --operation trim.yaml
+
 # ---- stores of other people ----
 stranger="env XDG_CONFIG_HOME=$tmp/theirs"
 $stranger $sweep s.yaml $own --store "$tmp/theirs-st" --name op >/dev/null 2>&1

@@ -281,6 +281,23 @@ int record_check(const struct plan *plan);
 void record_counts(const struct plan *plan, struct progress *progress);
 int record_write(const struct plan *plan, const struct progress *progress, const char *status);
 
+/* operation_file.c
+ * operation_file_read - read the file of --operation. -1 with an error. */
+int operation_file_read(const struct plan *plan, struct tune_operation *operation);
+
+/* operators.c - operators of ado that do not run here, and the commands that come closest. Nothing
+ * runs under the name of another program. So an operation file with one of them is an error.
+ * sweep, subject: how a command that measures begins, such as "sweep s.yaml --store st"; what
+ * follows a command of samples, such as "s.yaml --store st".
+ * operator_refuse - for tune_other_operators; words is a struct operator_words. The error names the
+ * operator and each parameter that the command leaves out. It ends with "type: COMMAND". If a
+ * parameter has a wrong type, or there is no such searcher, the error says that. */
+struct operator_words {
+    const char *sweep, *subject;
+};
+int operator_refuse(void *words, struct tune_document *d, const struct tune_node *operation,
+                    const char *name);
+
 /* selection.c - select the entities to measure.
  * select_inputs - set inputs from --set, "a=1,b=2", before the space is bound.
  * select_value - find a value of a domain by its text, as written by Python or in an identifier. A

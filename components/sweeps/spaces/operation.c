@@ -12,8 +12,9 @@ void tune_operation_default(struct tune_operation *o)
 }
 
 /* Check that the operator is the supported one. The error names any other. */
-static int read_module(struct tune_document *d, const struct tune_node *module)
+static int read_module(struct tune_document *d, const struct tune_node *operation, const struct tune_other_operators *others)
 {
+    const struct tune_node *module = tune_node_get(operation, "module");
     const char *operator = NULL, *type = NULL, *class = NULL;
     TRY(tune_document_map(d, module, "module", "operatorName|operationType|moduleClass|moduleName|operatorVersion|moduleType"));
     TRY(tune_document_text(d, module, "operatorName", false, &operator));
@@ -25,6 +26,8 @@ static int read_module(struct tune_document *d, const struct tune_node *module)
                                   "operatorName: random_walk", class);
     if (!operator)
         return tune_document_fail(d, module, "module needs operatorName: random_walk");
+    if (others && others->refuse(others->context, d, operation, operator) < 0)
+        return -1;
     if (strcmp(operator, "random_walk") && strcmp(operator, "randomwalk"))
         return tune_document_fail(d, tune_node_get(module, "operatorName"),
                                   "there is no operator %s; use random_walk (with `order` sobol it fills a space evenly)",
@@ -155,10 +158,10 @@ static const char *first_id(const char *const *ids, int count)
     return NULL;
 }
 
-static int read_operation(struct tune_operation *o)
+static int read_operation(struct tune_operation *o, const struct tune_other_operators *others)
 {
     struct tune_document *d = o->document;
-    const struct tune_node *root = d->root, *operation, *module;
+    const struct tune_node *root = d->root, *operation;
     const char **spaces = NULL, **configurations = NULL;
     int count;
     TRY(tune_document_map(d, root, "an operation", "metadata|spaces|actuatorConfigurationIdentifiers|operation"));
@@ -176,18 +179,18 @@ static int read_operation(struct tune_operation *o)
                                   "the key operation is missing; expected operation: {module: "
                                   "{operatorName: random_walk}}");
     TRY(tune_document_map(d, operation, "operation", "module|parameters"));
-    if (!(module = tune_node_get(operation, "module")))
+    if (!tune_node_get(operation, "module"))
         return tune_document_fail(d, operation, "operation needs module: {operatorName: random_walk}");
-    TRY(read_module(d, module));
+    TRY(read_module(d, operation, others));
     return read_parameters(o, tune_node_get(operation, "parameters"));
 }
 
-int tune_operation_read(struct tune_operation *o, const char *path)
+int tune_operation_read(struct tune_operation *o, const char *path, const struct tune_other_operators *others)
 {
     tune_operation_default(o);
     if (!(o->document = tune_document_read(path)))
         return -1;
-    if (read_operation(o) == 0)
+    if (read_operation(o, others) == 0)
         return 0;
     tune_operation_free(o);
     return -1;

@@ -2,6 +2,7 @@
 #ifndef TUNE_SPACES_OPERATION_H
 #define TUNE_SPACES_OPERATION_H
 
+#include "files/document.h"
 #include "sweeps/spaces/order.h"
 
 #ifdef __cplusplus
@@ -33,13 +34,24 @@ struct tune_operation {
     enum tune_filter filter;
 };
 
+/* refuse: set an error that names an operator other than random_walk, and return -1. 0: it does not
+ * know the name, and the error says that there is no such operator. operation: the node with module
+ * and parameters. */
+struct tune_other_operators {
+    int (*refuse)(void *context, struct tune_document *d, const struct tune_node *operation,
+                  const char *name);
+    void *context;
+};
+
 /* tune_operation_default - set ado's defaults: one entity, random, selector, memoized.
  * tune_operation_read - read ado's file. The only supported operator is random_walk; others are an
- * error. "<will be set by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted
+ * error. `others` may give it another text; NULL: none does.
+ * "<will be set by ado>" and ids in spaces and actuatorConfigurationIdentifiers are accepted
  * and not looked up. Two spaces are an error. -1 with file:line:column.
  * tune_operation_free - free the operation. */
 void tune_operation_default(struct tune_operation *o);
-int tune_operation_read(struct tune_operation *o, const char *path);
+int tune_operation_read(struct tune_operation *o, const char *path,
+                        const struct tune_other_operators *others);
 void tune_operation_free(struct tune_operation *o);
 
 /* An actuator configuration. Only data_directory and hf_home have an effect. `inert` lists ado's
