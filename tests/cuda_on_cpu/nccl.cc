@@ -32,8 +32,8 @@ struct emu_nccl {
     std::string folder;
     int rank = 0, size = 1;
     bool blocking = true, met = false, aborted = false;
-    long number = 0;            /* of groups so far */
-    std::vector<call> taken;    /* not in the stream yet */
+    long number = 0;         /* of groups so far */
+    std::vector<call> taken; /* not in the stream yet */
     cudaStream_t stream = nullptr;
     bool ends = false;
 };
@@ -78,7 +78,8 @@ static std::string get(const emu_nccl *c, const std::string &name, int rank)
 
 static bool gives(const emu_nccl *c, const call &k)
 {
-    return k.kind == call::RECEIVE || (k.kind == call::BROADCAST && k.peer != c->rank) ? false : true;
+    return k.kind == call::RECEIVE || (k.kind == call::BROADCAST && k.peer != c->rank) ? false
+                                                                                       : true;
 }
 
 static std::string told(const emu_nccl *c, const std::vector<call> &calls)
@@ -116,27 +117,31 @@ static heard hear(const emu_nccl *c, const std::string &name, int rank)
 }
 
 /* The data of the same call by another rank; of a receive: of its send. */
-static const char *of(const std::vector<heard> &all, const emu_nccl *c, size_t index, const call &k, int rank)
+static const char *of(const std::vector<heard> &all, const emu_nccl *c, size_t index, const call &k,
+                      int rank)
 {
     if (k.kind != call::RECEIVE) {
         if (index >= all[(size_t)rank].calls.size())
             fail("NCCL: rank %d calls less than rank %d", rank, c->rank);
         const auto &other = all[(size_t)rank].calls[index];
-        if (other.first.kind != k.kind || other.first.bytes != k.bytes || other.first.peer != k.peer)
+        if (other.first.kind != k.kind || other.first.bytes != k.bytes ||
+            other.first.peer != k.peer)
             fail("NCCL: ranks %d and %d call different things", rank, c->rank);
         return other.second;
     }
     for (const auto &other : all[(size_t)rank].calls)
         if (other.first.kind == call::SEND && other.first.peer == c->rank) {
             if (other.first.bytes != k.bytes)
-                fail("NCCL: rank %d sends %zu bytes, rank %d expects %zu", rank, other.first.bytes, c->rank, k.bytes);
+                fail("NCCL: rank %d sends %zu bytes, rank %d expects %zu", rank, other.first.bytes,
+                     c->rank, k.bytes);
             return other.second;
         }
     fail("NCCL: rank %d expects something that rank %d does not send", c->rank, rank);
 }
 
 /* sum of the ranks' floats at that offset, in the order of a ring that ends at `owner`. */
-static void add(const std::vector<heard> &all, const emu_nccl *c, size_t index, const call &k, size_t offset, size_t bytes, int owner)
+static void add(const std::vector<heard> &all, const emu_nccl *c, size_t index, const call &k,
+                size_t offset, size_t bytes, int owner)
 {
     std::vector<float> sum(bytes / 4), next(bytes / 4);
     for (int i = 1; i <= c->size; i++) {
@@ -158,7 +163,9 @@ static void run(emu_nccl *c, const std::string &name, const std::vector<call> &c
         const call &k = calls[i];
         size_t share = k.bytes / (size_t)c->size;
         switch (k.kind) {
-        case call::REDUCE_SCATTER: add(all, c, i, k, share * (size_t)c->rank, share, c->rank); break;
+        case call::REDUCE_SCATTER:
+            add(all, c, i, k, share * (size_t)c->rank, share, c->rank);
+            break;
         case call::REDUCE:
             of(all, c, i, k, (c->rank + 1) % c->size);
             if (k.peer == c->rank)
@@ -175,12 +182,14 @@ static void run(emu_nccl *c, const std::string &name, const std::vector<call> &c
     }
 }
 
-/* CUDA_ON_CPU_NCCL_SIGNAL=RANK:NUMBER:SIGNAL - that rank gets the signal when the others wait for it in their NUMBER-th group. */
+/* CUDA_ON_CPU_NCCL_SIGNAL=RANK:NUMBER:SIGNAL - that rank gets the signal when the others wait for
+ * it in their NUMBER-th group. */
 static void signal_here(const emu_nccl *c, long number)
 {
     const char *text = getenv("CUDA_ON_CPU_NCCL_SIGNAL");
     int rank, which, at;
-    if (text && sscanf(text, "%d:%d:%d", &rank, &at, &which) == 3 && rank == c->rank && at == number)
+    if (text && sscanf(text, "%d:%d:%d", &rank, &at, &which) == 3 && rank == c->rank &&
+        at == number)
         raise(which);
 }
 
@@ -189,7 +198,8 @@ static ncclResult_t issue(emu_nccl *c)
 {
     if (c->taken.empty())
         return ncclSuccess;
-    std::string name = "call" + std::to_string(++c->number), before = file(c, "call" + std::to_string(c->number - 1), c->rank);
+    std::string name = "call" + std::to_string(++c->number),
+                before = file(c, "call" + std::to_string(c->number - 1), c->rank);
     auto calls = std::make_shared<std::vector<call>>(std::move(c->taken));
     auto said = std::make_shared<bool>(false);
     c->taken.clear();
@@ -211,16 +221,19 @@ static ncclResult_t issue(emu_nccl *c)
         std::error_code none;
         fs::remove(before, none);
     };
-    return queue(c->stream, "ncclGroupEnd", todo, ready) == cudaSuccess ? ncclSuccess : ncclInvalidArgument;
+    return queue(c->stream, "ncclGroupEnd", todo, ready) == cudaSuccess ? ncclSuccess
+                                                                        : ncclInvalidArgument;
 }
 
 static ncclResult_t take(const call &k, ncclComm_t comm, cudaStream_t stream)
 {
     if (called("nccl") != cudaSuccess)
         return ncclSystemError;
-    if ((k.from && !memory_holds(k.from, gives(comm, k) ? k.bytes : 0)) || (k.to && !memory_holds(k.to, 1)))
+    if ((k.from && !memory_holds(k.from, gives(comm, k) ? k.bytes : 0)) ||
+        (k.to && !memory_holds(k.to, 1)))
         return ncclInvalidArgument;
-    if (!comm->met || comm->aborted || comm->ends || !comm->taken.empty() || (group_comm && group_comm != comm))
+    if (!comm->met || comm->aborted || comm->ends || !comm->taken.empty() ||
+        (group_comm && group_comm != comm))
         return ncclInvalidUsage; /* one before has not been taken yet */
     bool alone = depth == 0;
     if (alone)
@@ -251,32 +264,38 @@ ncclResult_t ncclGroupEnd(void)
     return c->blocking ? issue(c) : ncclInProgress;
 }
 
-ncclResult_t ncclReduceScatter(const void *from, void *to, size_t share, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t share, ncclDataType_t,
+                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream)
 {
     return take({call::REDUCE_SCATTER, from, to, share * (size_t)comm->size * 4, 0}, comm, stream);
 }
 
-ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t, ncclRedOp_t, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclReduce(const void *from, void *to, size_t count, ncclDataType_t, ncclRedOp_t,
+                        int root, ncclComm_t comm, cudaStream_t stream)
 {
     return take({call::REDUCE, from, to, count * 4, root}, comm, stream);
 }
 
-ncclResult_t ncclAllGather(const void *from, void *to, size_t share, ncclDataType_t, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclAllGather(const void *from, void *to, size_t share, ncclDataType_t,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return take({call::ALL_GATHER, from, to, share, 0}, comm, stream);
 }
 
-ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t, int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t, int root,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return take({call::BROADCAST, from, to, count, root}, comm, stream);
 }
 
-ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
 {
     return take({call::SEND, from, nullptr, count, peer}, comm, stream);
 }
 
-ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
 {
     return take({call::RECEIVE, nullptr, to, count, peer}, comm, stream);
 }
@@ -291,10 +310,15 @@ ncclResult_t ncclGetVersion(int *version)
 
 const char *ncclGetErrorString(ncclResult_t result)
 {
-    return result == ncclSuccess ? "no error" : result == ncclInProgress ? "NCCL operation in progress" : "an error of the emulated NCCL";
+    return result == ncclSuccess      ? "no error"
+           : result == ncclInProgress ? "NCCL operation in progress"
+                                      : "an error of the emulated NCCL";
 }
 
-const char *ncclGetLastError(ncclComm_t) { return ""; }
+const char *ncclGetLastError(ncclComm_t)
+{
+    return "";
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
@@ -305,7 +329,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
 {
     emu_nccl *c = new emu_nccl();
     c->folder = id.internal;

@@ -5,7 +5,7 @@ export TUNE_MPI="$BUILD/tune_mpi.so"
 command -v mpirun >/dev/null || { skip "recipes on ranks" "no mpirun"; finish; }
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what MPI leaves behind
 # 52 rows, some of which have nothing to train on: each prompt but the last few has an answer.
-awk 'BEGIN { srand(4); for (i = 0; i < 52; i++) { a = ""; n = i % 9 ? 1 + int(12 * rand()) : 40; for (k = 0; k < n; k++) a = a " word" int(30 * rand());
+awk 'function r() { x = x * 16807 % 2147483647; return x / 2147483647 } BEGIN { x = 4; for (i = 0; i < 52; i++) { a = ""; n = i % 9 ? 1 + int(12 * r()) : 40; for (k = 0; k < n; k++) a = a " word" int(30 * r());
     printf "{\"prompt\": \"Say %d\", \"completion\": \"%s\"}\n", i, a } }' >rows.jsonl
 awk 'BEGIN { srand(5); for (i = 0; i < 27; i++) printf "{\"prompt\": \"Say %d:\", \"chosen\": \" %d is good\", \"rejected\": \" %d is bad, and long\"}\n",
     i, 90 * rand(), 70 * rand() }' >pairs.jsonl
