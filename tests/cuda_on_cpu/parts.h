@@ -40,8 +40,8 @@ size_t memory_total();
 bool memory_take(int64_t bytes);
 bool memory_load(const void *kernel);
 
-/* queue - append work to a stream; `what` is the call's name. ready: asked again and again, until it
- * says that the work can run; empty: it always can.
+/* queue - append work to a stream; `what` is the call's name. ready: asked again and again, until
+ * it says that the work can run; empty: it always can.
  * current_device - of the calling thread.
  * wait_for - run what waits in a stream.
  * finish_all - run everything that waits in every stream.
