@@ -78,7 +78,7 @@ while IFS= read -r command; do
     *'$q'*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/samples compare build=previous "*) by tests/sweeps/test_questions.sh 'page=$here/docs/questions.md' ;;
     "build/export_gguf --model "*) is "$command" sh -c "$command --pre smollm" ;; # the tiny model's vocabulary is its own
-    "build/sweep "*"--operation ray_tune.yaml") by tests/sweeps/test_operators.sh "$(printf '%s' '--operation o.yaml')" ;;
+    "build/sweep "*"--operation ray_tune.yaml") by tests/sweeps/test_operators.sh '--operation o.yaml' ;;
     "build/sweep "*) is "$command" sh -c "${command% --dry-run} --dry-run" ;;
     build/*) # "..." stands for a model and rows
         # a chat would read the commands behind it
