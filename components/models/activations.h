@@ -59,14 +59,14 @@ struct span {
 };
 
 /* Memory for units, which take turns in it (slots.c). */
-struct slot {
+struct unit_slot {
     int unit;                    /* whose numbers are here, or come; -1: none */
     int64_t number;              /* the last collective that uses it; 0: none */
     tune_address at[TUNE_PARTS];
 };
 enum { TUNE_SLOTS = 4 };         /* for layers two, for the embedding and the output two */
-struct slots {
-    struct slot slot[TUNE_SLOTS];
+struct unit_slots {
+    struct unit_slot slot[TUNE_SLOTS];
     tune_address memory[TUNE_PARTS];
     int64_t bytes[TUNE_PARTS];
 };
@@ -81,7 +81,7 @@ struct tune_model {
     tune_address weights, adapters;
     tune_address own[TUNE_PARTS];    /* `shard` fsdp: our share of both */
     int64_t own_bytes[TUNE_PARTS];
-    struct slots gathered, summed;   /* weights, and gradients, of units that are whole */
+    struct unit_slots gathered, summed;   /* weights, and gradients, of units that are whole */
     struct unit *units;              /* [layers+2] */
     /* [2 base] NF4 parts of each row, then of its fused group; NULL: no NF4 */
     struct tune_nf4_part *nf4;

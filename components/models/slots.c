@@ -89,7 +89,7 @@ int64_t tune_slots_reduced(const struct tune_model *m)
     return most;
 }
 
-static int allocate_slots(struct tune_model *m, struct slots *s, int k, bool gradients, const char *what)
+static int allocate_slots(struct tune_model *m, struct unit_slots *s, int k, bool gradients, const char *what)
 {
     int64_t bytes[TUNE_SLOTS], at = 0;
     s->bytes[k] = slot_bytes(m, k, gradients, bytes);
@@ -189,7 +189,7 @@ static int in_place(struct tune_model *m, tune_address at, char **host)
 /* ---- weights ---- */
 
 /* Wait for the collective of a slot. */
-static int settle(struct tune_model *m, struct slot *s)
+static int settle(struct tune_model *m, struct unit_slot *s)
 {
     int64_t number = s->number;
     s->number = 0;
@@ -197,7 +197,7 @@ static int settle(struct tune_model *m, struct slot *s)
 }
 
 /* Begin to gather a unit's weights. */
-static int start_gather(struct tune_model *m, struct slot *s, int unit)
+static int start_gather(struct tune_model *m, struct unit_slot *s, int unit)
 {
     char what[40], *own, *all;
     snprintf(what, sizeof what, "weights of unit %d", unit);
@@ -215,7 +215,7 @@ static int start_gather(struct tune_model *m, struct slot *s, int unit)
     return 0;
 }
 
-static int fill_slot(struct tune_model *m, struct slot *s, int unit)
+static int fill_slot(struct tune_model *m, struct unit_slot *s, int unit)
 {
     if (s->unit == unit)
         return 0;
@@ -226,7 +226,7 @@ static int fill_slot(struct tune_model *m, struct slot *s, int unit)
 
 int tune_slot_take(struct tune_model *m, int unit)
 {
-    struct slot *s = &m->gathered.slot[slot_of(m, unit)];
+    struct unit_slot *s = &m->gathered.slot[slot_of(m, unit)];
     if (s->unit >= 0 && s->unit != unit && m->units[s->unit].taken > 0)
         return tune_error_set("units %d and %d are wanted at a time, and with `shard` fsdp they take turns in the same memory; release one "
                               "before you take the other", s->unit, unit);
@@ -248,7 +248,7 @@ int tune_slot_settle(struct tune_model *m, int unit)
 
 int tune_slot_drop(struct tune_model *m, int unit)
 {
-    struct slot *s = &m->gathered.slot[slot_of(m, unit)];
+    struct unit_slot *s = &m->gathered.slot[slot_of(m, unit)];
     if (s->unit != unit)
         return 0;
     s->unit = -1;
@@ -258,7 +258,7 @@ int tune_slot_drop(struct tune_model *m, int unit)
 /* ---- gradients ---- */
 
 /* Add our share of what was sent. The slot is free then. */
-static int collect(struct tune_model *m, struct slot *s)
+static int collect(struct tune_model *m, struct unit_slot *s)
 {
     int unit = s->unit;
     s->unit = -1;
@@ -285,7 +285,7 @@ int tune_gradients_collect(struct tune_model *m)
 
 int tune_gradients_open(struct tune_model *m, int unit)
 {
-    struct slot *s = &m->summed.slot[slot_of(m, unit)];
+    struct unit_slot *s = &m->summed.slot[slot_of(m, unit)];
     if (!tune_model_gathers(m) || (s->unit == unit && s->number == 0))
         return 0;
     TRY(collect(m, s));
@@ -300,7 +300,7 @@ int tune_gradients_open(struct tune_model *m, int unit)
 
 int tune_gradients_send(struct tune_model *m, int unit)
 {
-    struct slot *s = &m->summed.slot[slot_of(m, unit)];
+    struct unit_slot *s = &m->summed.slot[slot_of(m, unit)];
     char what[40], *from;
     snprintf(what, sizeof what, "gradients of unit %d", unit);
     for (int k = 0; k < TUNE_PARTS && s->unit == unit; k++) {

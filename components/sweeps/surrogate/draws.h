@@ -1,6 +1,6 @@
 /* draws.h - functions that fit the measurements: draws from what the model holds for possible.
- * Where the measurements leave no doubt all draws agree; elsewhere they differ as much as the
- * intervals.
+ * Draws agree at points whose value the measurements settle. At other points they differ by as much
+ * as the intervals of the predictions say.
  *
  *     struct tune_draws *d = tune_draws_new(model, 64, seed);
  *     tune_draws_at(d, x, count, values);      values[count][64]
