@@ -94,11 +94,15 @@ static inline vec round_rows(vec low, vec high)
  * The sums of even and of odd depths are apart until the end.
  * The arguments t, c, a, b are numbers from 0 to 7 that the compiler knows. */
 #if defined(__AMX_BF16__)
-#include <immintrin.h>
-#define tile_zero(t) _tile_zero(t)
-#define tile_load(t, from, stride) _tile_loadd(t, from, stride)
-#define tile_store(t, to, stride) _tile_stored(t, to, stride)
-#define tile_multiply(c, a, b) _tile_dpbf16ps(c, a, b)
+/* Assembly, since the intrinsics of gcc 12 tell the compiler too little: that LDTILECFG reads only
+ * 8 bytes, and that TILELOADD reads no memory. It then leaves out stores that both read. */
+#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::)
+#define tile_load(t, from, stride) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) : "memory")
+#define tile_store(t, to, stride) \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) : "memory")
+#define tile_multiply(c, a, b) \
+    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 static inline void tiles_begin(void)
 {
     struct {
@@ -111,11 +115,11 @@ static inline void tiles_begin(void)
         shape.row_bytes[i] = 64;
         shape.rows[i] = 16;
     }
-    _tile_loadconfig(&shape);
+    __asm__ volatile("ldtilecfg %0" ::"m"(shape));
 }
 static inline void tiles_end(void)
 {
-    _tile_release();
+    __asm__ volatile("tilerelease" ::);
 }
 #elif defined(AMX_IN_C)
 static __thread uint32_t amx_tile[8][16][16];
