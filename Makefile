@@ -313,10 +313,11 @@ gpu:
 gpu-programs: $(RECIPES) $(addprefix $(BUILD)/,init_model make_tales) $(BUILD)/tests/bench/bench_gpu $(NVCC_BUILD)/tune_cuda.so $(GPU_TESTS) \
     $(BUILD)/tests/helpers/gpu_ranks $(if $(NCCL),$(BUILD)/tune_nccl.so) $(if $(MPI),$(BUILD)/tune_mpi.so)
 $(NVCC_BUILD)/obj/nvcc/tests/%.o: NVCCFLAGS := $(filter-out -lineinfo -Werror all-warnings,$(NVCCFLAGS)) -Itests
+# Behind tune_cuda.so, so that the linker takes those members of the library whose functions it calls.
 $(GPU_TESTS): $(NVCC_BUILD)/tests/gpu/%: $(NVCC_BUILD)/obj/nvcc/tests/cuda_on_cpu/%.o $(NVCC_BUILD)/tune_cuda.so $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,link,$@)$(NVCC) -cudart static $(CUDA_CODE) $(filter %.o,$^) $(NVCC_BUILD)/tune_cuda.so -Xlinker -rpath,'$$ORIGIN/../..' \
-	    -Xlinker --export-dynamic,--whole-archive,$(LIBRARY),--no-whole-archive,--allow-shlib-undefined \
+	    -Xlinker --export-dynamic,$(LIBRARY),--allow-shlib-undefined \
 	    $(OPENBLAS_LIBS) $(CJSON_LIBS) -Xcompiler -fopenmp -ldl -lpthread -lm -o $@
 
 # The kernels as nvcc compiled them: registers, spills, shared memory, tensor-core instructions against the bounds in
