@@ -51,6 +51,11 @@ skip() {
 }
 # sanitized - whether the build is one with AddressSanitizer, which asks for terabytes of addresses.
 sanitized() { nm "$BUILD/libtune.a" 2>/dev/null | grep -q __asan_init; }
+# mpi_here - whether programs can run on ranks by MPI; what MPI itself leaves behind is then no leak of ours.
+mpi_here() {
+    [ -e "$BUILD/tune_mpi.so" ] && command -v mpirun >/dev/null || return 1
+    export TUNE_MPI="$BUILD/tune_mpi.so" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+}
 # within KILOBYTES COMMAND... - the command with no more memory than that, except where sanitized.
 within() { sanitized && kilobytes=unlimited || kilobytes=$1; shift; sh -c "ulimit -v $kilobytes; exec \"\$@\"" sh "$@"; }
 # quick SECONDS COMMAND... - the command with no more processor time than that, however long it takes.

@@ -1,17 +1,14 @@
 # mpi_faults.sh - ranks that mpirun starts, and what becomes of them when one ends or stops. Sourced behind tap.sh.
-TUNE_MPI=$BUILD/tune_mpi.so RANKS_LOG=$tmp/log ranks=$tmp/ranks # processes that stay behind have this name
+RANKS_LOG=$tmp/log ranks=$tmp/ranks # processes that stay behind have this name
 # Containers forbid what Open MPI would use; it may run as root only if it is asked to.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-# What MPI itself leaves behind is no leak of ours.
-export TUNE_MPI RANKS_LOG ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
+export RANKS_LOG
 cp "$BUILD/tests/helpers/ranks" "$ranks"
 run() { size=$1; shift; timeout 300 mpirun --bind-to none -n "$size" "$ranks" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
 # mpi_works WHAT - skips WHAT, and ends, where there is no MPI.
 mpi_works() {
-    if [ ! -e "$TUNE_MPI" ]; then
-        skip "$1" "no $TUNE_MPI: MPI was not found (Debian: libopenmpi-dev openmpi-bin)"
-    elif ! command -v mpirun >/dev/null; then
-        skip "$1" "no mpirun"
+    if ! mpi_here; then
+        skip "$1" "no mpirun, or no tune_mpi.so (Debian: libopenmpi-dev openmpi-bin)"
     elif ! run 2 && ! grep -q '^ranks: ' "$tmp/err"; then
         skip "$1" "mpirun does not work here: $(grep -v '^ *$\|^--*$' "$tmp/err" | head -n 1)"
     else

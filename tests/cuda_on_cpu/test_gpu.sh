@@ -63,7 +63,7 @@ is "... and the sum" has '^12 passed, 0 failed, 0 skipped, in [0-9]+ s$'
 is "gpu.sh: ranks, on one GPU" eval 'gpu "$tmp/programs" ranks || { cat "$tmp/out"; false; }'
 is "... one rank through NCCL" eval 'has "^1 ranks, gradients stay on the GPUs; added by NCCL" && has "^ok - one rank through NCCL" && has "^ok - two ranks # SKIP this machine has one GPU" && has "^2 passed, 0 failed, 1 skipped"'
 is "... without NCCL they are skipped" eval 'mv "$tmp/programs/tune_nccl.so" "$tmp/away"; TUNE_NCCL=/nowhere.so gpu "$tmp/programs" ranks; mv "$tmp/away" "$tmp/programs/tune_nccl.so"; has "^ok - ranks # SKIP NCCL is not installed"'
-if [ -e "$BUILD/tune_mpi.so" ] && command -v mpirun >/dev/null; then
+if mpi_here; then
     is "gpu.sh: ranks, on two GPUs" eval 'OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none GPUS=2 CUDA_ON_CPU_GPUS=2 gpu "$tmp/programs" ranks || { cat "$tmp/out"; false; }'
     is "... by NCCL and exactly, twice each" eval 'has "^ok - two ranks through NCCL, exactly" && [ "$(grep -c "^ok - ... the same bits twice" "$tmp/result.txt")" = 2 ] && has "^8 passed, 0 failed, 0 skipped"'
 else

@@ -3,13 +3,13 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/tap.sh
 emulated "ranks with emulated GPUs"
-export TUNE_MPI="$BUILD/tune_mpi.so" OMP_NUM_THREADS=1 TUNE_DEFAULTS="$here/defaults" TMPDIR="$tmp"
+export OMP_NUM_THREADS=1 TUNE_DEFAULTS="$here/defaults" TMPDIR="$tmp"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 ranks=$where/gpu_ranks
 cd "$tmp" || exit 1
 unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS TUNE_NCCL
 is "one rank, without MPI" eval '"$ranks" >one.out && grep -q "^1 ranks, gradients stay on the GPUs; added by NCCL 2.28.9: NCCL_ALGO=Ring NCCL_PROTO=Simple NCCL_MIN_NCHANNELS=8" one.out || { cat one.out; false; }'
-[ -e "$TUNE_MPI" ] && command -v mpirun >/dev/null || { skip "several ranks" "no MPI here (Debian: libopenmpi-dev openmpi-bin)"; finish; }
+mpi_here || { skip "several ranks" "no MPI here (Debian: libopenmpi-dev openmpi-bin)"; finish; }
 # run N WORD... - so many ranks and GPUs.
 run() { n=$1; shift; CUDA_ON_CPU_GPUS=${gpus:-$n} timeout 280 mpirun -q --bind-to none -n "$n" "$ranks" "$@" >out 2>err </dev/null; }
 if ! run 2 && ! grep -q '^gpu_ranks: ' err; then

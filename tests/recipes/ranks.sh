@@ -1,9 +1,6 @@
 # ranks.sh - for tests of recipes on ranks: a model, rows, and the figures of runs. Sourced from the folder $tmp.
 full=$BUILD/finetune_full
-export TUNE_MPI="$BUILD/tune_mpi.so"
-[ -e "$TUNE_MPI" ] || { skip "recipes on ranks" "no $TUNE_MPI: MPI was not found (Debian: libopenmpi-dev openmpi-bin)"; finish; }
-command -v mpirun >/dev/null || { skip "recipes on ranks" "no mpirun"; finish; }
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # what MPI leaves behind
+mpi_here || { skip "recipes on ranks" "no mpirun, or no tune_mpi.so (Debian: libopenmpi-dev openmpi-bin)"; finish; }
 # 52 rows, some of which have nothing to train on: each prompt but the last few has an answer.
 awk 'function r() { x = x * 16807 % 2147483647; return x / 2147483647 } BEGIN { x = 4; for (i = 0; i < 52; i++) { a = ""; n = i % 9 ? 1 + int(12 * r()) : 40; for (k = 0; k < n; k++) a = a " word" int(30 * r());
     printf "{\"prompt\": \"Say %d\", \"completion\": \"%s\"}\n", i, a } }' >rows.jsonl

@@ -22,8 +22,8 @@ is "two ranks that meet at an address" again two
 is "... rank 0 alone prints and writes" eval '[ ! -s two.1.out ] && grep -q "^# ranks  *2 processes" two.0.out && grep -q "^# finished  *4 steps" two.0.out'
 is "... twice: the same bits" eval 'port=$((port + 9)) && again again && same_run two again README.md'
 is "... the figures of one rank with two micro-batches" eval '"$full" $rows --accumulate 2 --max-steps 4 --output alone >alone.out 2>&1 && [ "$(figure two training_steps)" = 4 ] && near "$(figure alone loss_last)" "$(figure two loss_last)" && near "$(figure alone eval_loss)" "$(figure two eval_loss)"'
-if [ -e "$BUILD/tune_mpi.so" ] && command -v mpirun >/dev/null; then
-    is "... the bits of two ranks by MPI" eval 'TUNE_MPI="$BUILD/tune_mpi.so" "$full" $rows --ranks 2 --max-steps 4 --output mpi >mpi.out 2>&1 && same_run two mpi README.md || { cat mpi.out; false; }'
+if mpi_here; then
+    is "... the bits of two ranks by MPI" eval '"$full" $rows --ranks 2 --max-steps 4 --output mpi >mpi.out 2>&1 && same_run two mpi README.md || { cat mpi.out; false; }'
 else
     skip "... the bits of two ranks by MPI" "no MPI"
 fi

@@ -15,12 +15,12 @@ sed -n 's/^#     //p' "$space" | sed "s|^build/|$BUILD/|" >make.sh
 is "the model of the space file is made by the command there" eval 'sh make.sh >out 2>&1 && [ -d models/tiny ]'
 is "it has 80 entities" eval '"$BUILD/space" describe "$space" >out && said "Number entities: 80" out && said "^  SFTTrainer.$experiment-max_steps.16  yes" out'
 is "a dry run: 50 would be measured; 30 batches are not divisible by the ranks" eval '"$sweep" "$space" --store nowhere --dry-run >out 2>&1 && said "^# 50 of 80 would be measured, 0 are known, 30 cannot be measured" out && said "^invalid .*number_ranks.4-.*batch_size.2-.*  batch_size is not divisible by number_ranks" out'
-if [ ! -e "$BUILD/tune_mpi.so" ] || ! command -v mpirun >/dev/null; then
+if ! mpi_here; then
     skip "points of 2 and 4 ranks" "no mpirun, or no tune_mpi.so"
     finish
 fi
 sed '/model_max_length/{n;s/{.*/{values: [32]}/;};/ batch_size/{n;s/{values.*/{values: [2, 4]}/;};/accumulation_steps/{n;s/{.*/{values: [1]}/;};s/value: 16/value: 4/' "$space" >few.yaml
-is "points of 2 and 4 ranks are measured" eval '"$sweep" few.yaml --store st --retries 0 >out 2>&1; cat out; said "3 valid, 1 invalid, 0 failed" out'
+is "points of 2 and 4 ranks are measured" eval '"$sweep" few.yaml --store st --retries 0 --env ASAN_OPTIONS >out 2>&1; cat out; said "3 valid, 1 invalid, 0 failed" out'
 is "... the rows carry the ranks" eval '[ "$(cell is_valid)" = "2,1 2,1 4,0 4,1 " ] || { cell is_valid; false; }'
 # 4 steps of the batch, cut to 32 tokens: all ranks count.
 is "... tokens and rows are those of all ranks" eval '"$samples" show few.yaml --store st --where "status == \"valid\"" --derive "rows = round(train_samples_per_second * train_runtime); tokens = round(dataset_tokens_per_second * train_runtime)" --columns batch_size,rows,tokens --output-format csv | tail -n +2 >rows; cat rows; [ "$(cat rows)" = "$(printf "2,8.0,256.0\n4,16.0,512.0\n4,16.0,512.0")" ]'
