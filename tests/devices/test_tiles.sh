@@ -49,6 +49,11 @@ lacks() { # SET: the processor cannot run it: exit code 3, and what it lacks
     TUNE_CPU=$1 "$BUILD/tests/helpers/device" cpu 2>"$tmp/said"
     [ $? = 3 ] && grep -q "^TUNE_CPU=$1: this processor has no .*; it can run: $(echo "$known" | sed 's/ /, /g')$" "$tmp/said"
 }
+# gcc 12 once removed the stores of the tiles' shape. Only a processor with AMX can run that code; the row counts are in it.
+tiles=$BUILD/obj/sets/amx/components/devices/cpu/tiles_bf16.o
+if [ -e "$tiles" ] && ! sanitized && command -v objdump >/dev/null && ${CC:-cc} --version | grep -qi "gcc\|Free Software"; then
+    is "AMX: the shape of the tiles is stored before it is loaded" eval 'objdump -d "$tiles" | grep -B 12 ldtilecfg >"$tmp/shape"; grep -q 10101010 "$tmp/shape" || { cat "$tmp/shape"; false; }'
+fi
 case $(uname -m) in
 x86_64) is "kernels that this processor cannot run are refused" lacks amx ;;
 aarch64) is "kernels that this processor cannot run are refused" lacks neon-bf16 ;;

@@ -92,15 +92,16 @@ static inline vec round_rows(vec low, vec high)
  * tile_zero(t), tile_load(t, from, stride), tile_store(t, to, stride) - stride in bytes.
  * tile_multiply(c, a, b) - c [16,16] += a b. a: 16 rows of 32 bfloat16. b: 16 rows of 16 pairs.
  * The sums of even and of odd depths are apart until the end.
- * The arguments t, c, a, b are numbers from 0 to 7 that the compiler knows. */
+ * The arguments t, c, a, b are digits from 0 to 7. */
 #if defined(__AMX_BF16__)
-/* Assembly, since the intrinsics of gcc 12 tell the compiler too little: that LDTILECFG reads only
- * 8 bytes, and that TILELOADD reads no memory. It then leaves out stores that both read. */
+/* Assembly, because the intrinsics of gcc 12 say too little: that LDTILECFG reads 8 bytes, and that
+ * TILELOADD reads no memory. So gcc removed the stores of the tiles' shape. */
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t ::)
 #define tile_load(t, from, stride) \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t ::"r"(from), "r"((int64_t)(stride)) : "memory")
 #define tile_store(t, to, stride) \
-    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) : "memory")
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(stride)) \
+                     : "memory")
 #define tile_multiply(c, a, b) \
     __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 static inline void tiles_begin(void)
