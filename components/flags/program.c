@@ -392,11 +392,12 @@ void tune_program_fail(void)
     bool told = false;
     if (launched.rank > 0) { /* rank 0 says what all ranks see; when it has ended, mpirun sends SIGCONT, then SIGTERM */
         struct sigaction wake = {.sa_handler = note_end};
-        struct timespec left = {.tv_nsec = 500000000};
+        struct timespec left = {.tv_sec = 1}, more = {.tv_nsec = 500000000};
         sigaction(SIGCONT, &wake, NULL);
         sigaction(SIGTERM, &wake, NULL);
-        while (nanosleep(&left, &left) < 0 && errno == EINTR)
-            told = true; /* that may also come when another rank has died, and rank 0 is about to say so */
+        told = nanosleep(&left, NULL) < 0 && errno == EINTR;
+        while (told && nanosleep(&more, &more) < 0 && errno == EINTR)
+            ; /* the signals also come when another rank has died, and rank 0 is about to say so */
     }
     if (options_of && options_of->comm_speaks ? !options_of->comm_speaks(options_of->comm, told) : told)
         exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
