@@ -20,7 +20,8 @@ fi
 [ "$TUNE_INPUT_A" = 8 ] && exit 3
 cost=$(((TUNE_INPUT_A - 3) * (TUNE_INPUT_A - 3) * 10 + (TUNE_INPUT_B - 4) * (TUNE_INPUT_B - 4) * 10))
 cost=$((cost + (TUNE_INPUT_A * 37 + TUNE_INPUT_B * 53) % 100 / TUNE_INPUT_STEPS))
-echo "{\"cost\": $cost, \"gain\": -$cost, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
+case $TUNE_INPUT_STEPS in 2 | 8) flip=-$cost ;; *) flip=$cost ;; esac
+echo "{\"cost\": $cost, \"gain\": -$cost, \"flip\": $flip, \"nonce\": \"$TUNE_NONCE\"}" >"$TUNE_OUTPUT/report.json"
 E2
 chmod +x own/work.sh
 cat >own/work.json <<E2
@@ -31,7 +32,7 @@ cat >own/work.json <<E2
   {"identifier": "steps", "default": 4, "domain": {"domainRange": [1, 1000], "interval": 1}},
   {"identifier": "idle", "default": 4, "domain": {"domainRange": [1, 1000], "interval": 1}, "inert": "it changes nothing"},
   {"identifier": "log", "default": "$tmp/log", "domain": {"variableType": "OPEN_CATEGORICAL_VARIABLE_TYPE"}}],
- "targets": [{"identifier": "cost", "unit": "s"}, {"identifier": "gain", "unit": "1/s"}]}
+ "targets": [{"identifier": "cost", "unit": "s"}, {"identifier": "gain", "unit": "1/s"}, {"identifier": "flip", "unit": "s"}]}
 E2
 space() { # PARAMETERS
     echo 'entitySpace:
@@ -61,6 +62,12 @@ is "--entities, --where and --entity choose the points" eval 'rm -f log; halve s
 is "--repeat 2: the mean of both decides, each rung has both" eval 'rm -f log; halve twice --minimize cost --repeat 2 >out2 && [ "$(sort log | uniq -c | awk "{ print \$1 }" | sort -u)" = 2 ] && grep -qE "^# rung 2 of 5 +steps 2: 16 points, 8 go on" out2'
 is "nothing valid: nothing goes on" eval 'rm -f log; halve none --minimize cost --where "a >= 8" >out2; code=$?; cat out2; [ $code = 1 ] && [ $(wc -l <log) = 8 ] && grep -qE "^# rung 1 of 5 +steps 1: 8 points, none of them valid$" out2'
 is "two at a time take the same points" eval 'rm -f log; halve flight --minimize cost --seed 3 --in-flight 2 --share-cores >out2 && [ "$(sort log)" = "$(sort log.h)" ]'
+
+# ---- when a model would serve better ----
+space >wide.yaml && sed -i 's/\[0, 10\]/[0, 100]/' wide.yaml
+is "rungs that cost more than a model's search: that is said, also in a dry run" eval 'for dry in "" --dry-run; do "$sweep" wide.yaml $own --store wide --order halving --budget steps=1..16 --minimize cost --max-failures 1 $dry >out2 2>&1; grep -qE "^# advice +the rungs cost as much as 132 measurements with steps 16; --order model came within 1 % of the best" out2 || { cat out2; return 1; }; done'
+is "... fewer of them: it is not" eval '! grep -q "^# advice" out'
+is "an order that a longer measurement turns around: that is said" eval 'halve turned --minimize flip --seed 3 >out2; grep -E "^# (rung|advice)" out2; [ "$(grep -cE "^# advice +13 % of the pairs kept their order since the rung before; 50 % is chance" out2)" = 1 ]'
 
 # ---- the store ----
 is "rows are like any others: another sweep knows them" eval 'rm -f log; says "2 valid, 0 invalid, 0 failed, 2 known" "$sweep" s.yaml $own --store st --set steps=16 --where "b == 4 and a in [2, 3, 4, 5]" || says "3 valid, 0 invalid, 0 failed, 1 known" true'

@@ -160,6 +160,7 @@ struct rungs {
     int count, now; /* count 0: the order is not halving */
     struct tune_value **points; /* [point_count] of this rung, in the order of the first rung */
     uint64_t *hashes;
+    double *previous; /* [point_count] their values in the rung before; NULL in the first */
     int point_count;
     int64_t before;  /* number of points in earlier rungs */
 };
