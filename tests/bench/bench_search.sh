@@ -2,7 +2,8 @@
 # bench_search.sh [SEEDS] - measurements of three synthetic costs until one is within 1 % of the best: the median of SEEDS searches (40
 # if not given), by random and sobol order, by sweep --order model, and by Optuna's multivariate TPE if a Python with optuna is there
 # (PYTHON names one). Then the best value after 30, 60 and 100 measurements, as a share of the best there is. A measurement has 2 %
-# noise; whether it is within 1 % is decided without. Last, how many fresh points the models' intervals hold, mean of 20 seeds.
+# noise; whether it is within 1 % is decided without. Then the best after 20 and 30 in a space that was measured (measured_space.sh), 20
+# searches. Last, how many fresh points the models' intervals hold, mean of 20 seeds.
 BUILD=${BUILD:-build}
 seeds=${1:-40} python=${PYTHON:-python3} search=$BUILD/tests/helpers/model_search
 export OPENBLAS_NUM_THREADS=1
@@ -50,6 +51,11 @@ for cost in fine_tuning blocking knobs; do
         for n in 30 60 100; do printf ' %.3f' "$("$search" $cost $order 0 "$seeds" "-$n" | middle)"; done
         echo
     done
+done
+for order in random sobol model; do
+    printf '%-12s %-6s best of the first 20, 30:' measured $order
+    for n in 20 30; do printf ' %.3f' "$("$search" measured $order 0 20 "-$n" | middle)"; done
+    echo
 done
 for cost in fine_tuning blocking knobs; do
     for rows in 40 100; do

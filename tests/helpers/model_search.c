@@ -1,4 +1,4 @@
-/* model_search.c - searches of three synthetic costs, in this process: after how many measurements one is within 1 % of the best.
+/* model_search.c - searches of three synthetic costs and of a measured one: after how many measurements one is within 1 % of the best.
  *
  *     model_search COST ORDER FIRST COUNT MOST      a line for each seed: the number of measurements, or - if it is above MOST
  *     model_search COST ORDER FIRST COUNT -N        the best of the first N points, as a share of the best there is
@@ -6,9 +6,10 @@
  *     model_search COST stop FIRST COUNT MOST       measurements until the chance of 1 % is below 5 %, and the share of the best point then
  *     model_search COST table                       each point of the space with its cost, for other searchers
  *
- * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs)
- * or knobs (a database: 5 dimensions, a ridge of two of them). Higher is better, 0 is invalid. ORDER: random, sobol or model. A
- * measurement has 2 % noise. Whether it is within 1 % is decided without the noise. */
+ * COST: fine_tuning (a training: 7 dimensions, 31 % of the points invalid), blocking (a blocked matrix product, 6 dimensions, with cliffs),
+ * knobs (a database: 5 dimensions, a ridge of two of them) or measured (300 trainings of a tiny model, three results of each). Higher is
+ * better, 0 is invalid. ORDER: random, sobol or model. A measurement has 2 % noise; of a measured one it is one of the three. Whether it
+ * is within 1 % is decided without the noise, or by the mean of the three. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,9 +61,71 @@ static double knobs(const double *p, const char *mode)
     return 9000 * tops[m] * exp(-pow((x + y) / 7, 2) - pow((x - y) / 2.2, 2) - pow(z / 5, 2) - pow(w / 2.5, 2));
 }
 
+/* The value of an entity as in the table: its text. */
+static void entity_line(const struct tune_value *v, int count, char *line, size_t size)
+{
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        tune_value_str(&v[i], text, sizeof text);
+        at += (size_t)snprintf(line + at, at < size ? size - at : 0, "%s%s", i ? "," : "", text);
+    }
+}
+
+/* The results of each entity, from the file that tests/bench/measured_space.sh wrote. */
+enum { ENTITIES = 300, RESULTS = 3 };
+static struct measured {
+    char entity[200];
+    double result[RESULTS];
+} measured[ENTITIES];
+
+static int read_measured(void)
+{
+    FILE *f = fopen("tests/bench/results/measured-space.csv", "r");
+    int n = 0;
+    char line[512];
+    bool named = f && fgets(line, sizeof line, f); /* the columns' names */
+    for (; named && n < ENTITIES && fgets(line, sizeof line, f); n++) {
+        struct measured *m = &measured[n];
+        for (int i = RESULTS - 1; i >= 0; i--) {
+            char *comma = strrchr(line, ',');
+            m->result[i] = comma ? atof(comma + 1) : 0;
+            if (comma)
+                *comma = 0;
+        }
+        snprintf(m->entity, sizeof m->entity, "%.199s", line);
+    }
+    if (f)
+        fclose(f);
+    return n == ENTITIES ? 0 : tune_error_set("tests/bench/results/measured-space.csv: results of %d entities, expected %d", n, ENTITIES);
+}
+
+static const struct measured *find_measured(const struct tune_value *v, int count)
+{
+    char line[200] = "";
+    entity_line(v, count, line, sizeof line);
+    for (int i = 0; i < ENTITIES; i++)
+        if (!strcmp(measured[i].entity, line))
+            return &measured[i];
+    fprintf(stderr, "model_search: no result of %s\n", line);
+    exit(1);
+}
+
+/* A result of an entity whose true cost is value: drawn by the seed, for the n-th measurement. */
+static double result_of(const char *cost, const struct tune_value *v, int count, double value, uint64_t seed, uint64_t n)
+{
+    if (*cost == 'm')
+        return find_measured(v, count)->result[(int)(RESULTS * tune_random_uniform(seed, 98, n))];
+    return value * (1 + .02 * tune_random_normal(seed, 99, n));
+}
+
 static double cost_of(const char *cost, const struct tune_value *v, int count)
 {
     double p[8] = {0};
+    if (*cost == 'm') {
+        const struct measured *m = find_measured(v, count);
+        return (m->result[0] + m->result[1] + m->result[2]) / 3;
+    }
     const char *text = "";
     for (int i = 0; i < count; i++)
         if (!tune_value_number(&v[i], &p[i]))
@@ -96,11 +159,11 @@ static double search(const struct tune_space *space, const char *cost, const cha
             break;
         }
         double value = cost_of(cost, entity, space->count);
-        double measured = value * (1 + .02 * tune_random_normal(seed, 99, (uint64_t)n));
+        double result = result_of(cost, entity, space->count, value, seed, (uint64_t)n);
         share = fmax(share, value / best);
         if (most > 0 && value >= .99 * best)
             found = n;
-        else if (model && tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &measured) < 0)
+        else if (model && tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &result) < 0)
             found = -1;
     }
     tune_search_free(s);
@@ -119,9 +182,9 @@ static int search_until_sure(const struct tune_space *space, const char *cost, u
     int n = 0, more = s ? 1 : -1;
     while (more == 1 && n < most && chance >= 0.05 && (more = tune_search_next(s, &entity)) == 1) {
         double value = cost_of(cost, entity, space->count);
-        double measured = value * (1 + .02 * tune_random_normal(seed, 99, (uint64_t)++n));
+        double result = result_of(cost, entity, space->count, value, seed, (uint64_t)++n);
         share = fmax(share, value / best);
-        if (tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &measured) < 0 ||
+        if (tune_search_add(s, entity, value > 0 ? TUNE_SEARCH_VALID : TUNE_SEARCH_INVALID, &result) < 0 ||
             tune_search_chance(s, .01, &chance) < 0)
             more = -1;
     }
@@ -178,19 +241,16 @@ int main(int argc, char **argv)
     struct tune_space *space = tune_space_read(path);
     struct tune_value values[8];
     double best = 0;
-    if (!space)
+    if (!space || (*argv[1] == 'm' && read_measured() < 0))
         return fail();
     for (tune_index i = 0; i < space->size; i++) {
         tune_space_entity(space, i, values);
         double value = cost_of(argv[1], values, space->count);
         best = fmax(best, value);
-        for (int k = 0; argc == 3 && k < space->count; k++) {
-            char text[64];
-            tune_value_str(&values[k], text, sizeof text);
-            printf("%s%s", text, k + 1 < space->count ? "," : "");
-        }
+        char line[200] = "";
+        entity_line(values, space->count, line, sizeof line);
         if (argc == 3)
-            printf(",%.17g\n", value);
+            printf("%s,%.17g\n", line, value);
     }
     bool sure = argc == 6 && !strcmp(argv[2], "stop");
     for (int i = 0; sure && i < atoi(argv[4]); i++)
