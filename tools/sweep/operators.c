@@ -147,6 +147,7 @@ static const struct {
     {"MaxSamplesStopper", "max_samples"}, {"SimpleStopper", "metric|mode|min_trials|buffer_states"},
     {"GrowthStopper", "metric|mode|grace_trials"}, {"InformationGainStopper", ""},
 };
+enum { MOST, SIMPLE, GROWTH, INFORMATION, STOPPERS }; /* in that order */
 
 static int whole_of(struct command *c, const struct tune_node *map, const char *key, int64_t *value)
 {
@@ -174,23 +175,23 @@ static int read_stopper(struct command *c, const struct tune_node *stopper, int 
     char prefix[64];
     TRY(tune_document_text(c->d, stopper, "name", true, &name));
     int kind = 0;
-    while (kind < 4 && strcmp(name, stoppers[kind].name))
+    while (kind < STOPPERS && strcmp(name, stoppers[kind].name))
         kind++;
-    if (kind == 4 || (kind > 0 && targets > 1) || (kind == 3 && strcmp(c->order, "model"))) {
+    if (kind == STOPPERS || (kind != MOST && targets > 1) || (kind == INFORMATION && strcmp(c->order, "model"))) {
         leave(c, "stopper ", name);
         return 0;
     }
     snprintf(prefix, sizeof prefix, "%s.", name);
     leave_others(c, words, prefix, stoppers[kind].known);
-    if (kind == 0)
+    if (kind == MOST)
         return read_most(c, stopper, words);
     if (list && list->count > 0)
         leave(c, prefix, "positionalParams");
-    if (kind == 1)
+    if (kind == SIMPLE)
         TRY(whole_of(c, words, "min_trials", &trials));
-    TRY(whole_of(c, words, kind == 1 ? "buffer_states" : "grace_trials", &states));
-    int64_t count = kind == 1 && trials > states ? trials : states;
-    if (kind == 3)
+    TRY(whole_of(c, words, kind == SIMPLE ? "buffer_states" : "grace_trials", &states));
+    int64_t count = kind == SIMPLE && trials > states ? trials : states;
+    if (kind == INFORMATION)
         tune_append_item(c->rules, sizeof c->rules, "chance of 1 %% below 5 %%");
     else
         tune_append_item(c->rules, sizeof c->rules, "no gain of 1 %% in %lld", (long long)(count > 0 ? count : 1));
