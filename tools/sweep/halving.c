@@ -311,8 +311,8 @@ void queue_free(struct queue *q)
 
 /* ---- output ---- */
 
-/* Measurements until one is within 1 % of the best entity: the median of 40 searches by --order
- * model, in the test space where it is largest (tests/bench/bench_search.sh). */
+/* Measurements by --order model until one is within 1 % of the best entity. It is the median of 40
+ * searches, in the test space that needs most (tests/bench/bench_search.sh). */
 enum { MODEL_NEEDS = 119 };
 
 void halving_print(const struct rungs *rungs)
