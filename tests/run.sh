@@ -20,6 +20,10 @@ if [ "$1" = --one ]; then # what run.sh calls for each program: --one FOLDER PRO
     p=$((p - $(grep '^ok ' "$log" | grep -c '# SKIP')))
     if [ $code = 77 ]; then s=$((s + (s == 0))); elif [ $code != 0 ] && [ "$f" = 0 ]; then f=1; fi
     [ $((p + f + s)) = 0 ] && f=1 # ran nothing: that is no pass
+    # Results that the plan (1..N) counts and that were not printed are failures.
+    plan=$(sed -n 's/^1\.\.\([0-9][0-9]*\)$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+    printed=$(grep -cE '^(ok|not ok) ' "$log")
+    [ "$plan" -le "$printed" ] || { f=$((f + plan - printed)) && echo "# $printed of the $plan results that were planned" >>"$log"; }
     {
         spent=$(($(date +%s) - begin)) busy=$(awk 'NR == 2 { gsub(/[ms]/, " "); printf "%.0f", 60 * $1 + $2 + 60 * $3 + $4 }' "$log.times")
         printf '%-36s %3d passed %3d failed %3d skipped  %4d s, busy %4d s\n' "${t##*tests/}" "$p" "$f" "$s" $spent "$busy"

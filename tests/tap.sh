@@ -16,12 +16,14 @@ export TUNE_CUDA_ALGORITHMS="$tmp/algorithms" # not in the user's cache
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 
+# run_command COMMAND... - a `return` that eval reads ends this function, and not the one that prints the result.
+run_command() { "$@"; }
 # is NAME COMMAND... - passes if the command succeeds; what it printed follows a failure.
 is() {
     name=$1
     shift
     number=$((number + 1))
-    if "$@" >"$tmp/said" 2>&1; then
+    if run_command "$@" >"$tmp/said" 2>&1; then
         echo "ok $number - $name"
     else
         echo "not ok $number - $name"
@@ -34,7 +36,7 @@ refused() {
     name=$1 code=$2 text=$3
     shift 3
     number=$((number + 1))
-    "$@" >"$tmp/said" 2>"$tmp/complained" </dev/null
+    run_command "$@" >"$tmp/said" 2>"$tmp/complained" </dev/null
     got=$?
     if [ $got = "$code" ] && grep -qF -- "$text" "$tmp/complained"; then
         echo "ok $number - $name"

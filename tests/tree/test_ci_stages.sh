@@ -110,6 +110,12 @@ is "lines of other stages stay" eval 'script && save again && echo "other core/t
 is "what all tests read is part of each" eval 'mkdir -p defaults && echo 1 >defaults/a && save defaults && programs && ends "2 passed, 0 failed, 0 skipped"'
 is "what scripts read is part of theirs" eval 'echo 1 >tests/helper.py && save helper && programs && ends "1 passed, 0 failed, 1 skipped"'
 
+# ---- results that are not printed ----
+lost() { printf '%s\n' "$1" >"$tmp/lost.sh" && ! sh tests/run.sh "$tmp/lost.sh" >ran && ends "1 passed, 1 failed, 0 skipped"; }
+is "a plan of two results and one of them: the other failed" lost 'echo ok 1; echo 1..2'
+cp "$here/tests/tap.sh" tests
+is "a return that eval reads ends no test without a result" lost '. tests/tap.sh; is a true; is b eval "for i in 1; do false || return 1; done"; finish'
+
 cd "$here" || exit 1
 stale() { # what a list names and no file has
     for stage in $longer; do
