@@ -45,6 +45,13 @@ cp -r st moved && sed -i 's/3}/4}/' exp/work.sh
 tip 'although stored results differ only in [^:]+: <--accept [^ ]+> uses them' $sweep s.yaml $own --store st --dry-run
 tip 'a stored result differs only in [^;]+; <--accept [^ ]+> would use it' $sweep s.yaml $own --store moved
 cp -r st st3
+# Measured with an even number of steps, the order of the points is turned around.
+sed 's/"work"/"turned"/; s/work\.sh/turned.sh/' exp/work.json >exp/turned.json
+sed 's/\$TUNE_INPUT_A\$TUNE_INPUT_STEPS/$(((TUNE_INPUT_A * 2 + TUNE_INPUT_B) * (TUNE_INPUT_STEPS % 2 * 2 - 1)))/' exp/work.sh >exp/turned.sh && chmod +x exp/turned.sh
+described turned.yaml turned && sed 's/\[1, 2, 3\]/[1, 2, 3, 4, 5, 6, 7, 8]/' turned.yaml >t && mv t turned.yaml
+ALONE="$sweep turned.yaml $own --store whole --maximize speed --entities 3" tip 'Short measurements say little here: <--order model> measures each point whole' $sweep turned.yaml $own --store turned --order halving --maximize speed --budget steps=1..2
+described wide.yaml work && sed 's/values: \[1, 2, 3\]/domainRange: [0, 100], interval: 1/' wide.yaml >t && mv t wide.yaml
+ALONE="$sweep wide.yaml $own --store whole2 --maximize speed --entities 3" tip '; <--order model> came within 1 % of the best in our test spaces' $sweep wide.yaml $own --store wide --order halving --maximize speed --budget steps=1..4 --dry-run
 PUT='s/PROPERTY/speed/' tip 'needs a property: <--minimize PROPERTY> or' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4
 PUT='s/PROPERTY/speed/' tip 'or <--maximize PROPERTY>' $sweep s.yaml $own --store h2 --order halving --budget steps=1..4 --name m
 PUT='s/PROPERTY/speed/' tip 'one property or two: <--maximize PROPERTY>,' $sweep s.yaml $own --store h4 --order model --entities 3

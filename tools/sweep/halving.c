@@ -315,7 +315,16 @@ void queue_free(struct queue *q)
  * searches, in the test space that needs most (tests/bench/bench_search.sh). */
 enum { MODEL_NEEDS = 119 };
 
-void halving_print(const struct rungs *rungs)
+static void print_advice(const struct tune_halving *h, double cost)
+{
+    double whole = cost / h->most;
+    if (whole > MODEL_NEEDS)
+        printf("# advice              the rungs cost as much as %.0f measurements with %s %g; --order model came "
+               "within 1 %% of the best in our test spaces after %d or fewer\n",
+               whole, h->input, h->most, MODEL_NEEDS);
+}
+
+void halving_print(const struct rungs *rungs, double cost)
 {
     const struct tune_halving *h = &rungs->halving;
     if (rungs->count == 0)
@@ -324,12 +333,8 @@ void halving_print(const struct rungs *rungs)
     for (int k = 0; k < rungs->count; k++)
         printf("%s %g", k ? "," : "", rungs->budgets[k]);
     putchar('\n');
-    int64_t counts[TUNE_HALVING_RUNGS];
-    double whole = tune_halving_plan(rungs->budgets, rungs->count, 0, rungs->point_count, counts) / h->most;
-    if (rungs->now == 0 && whole > MODEL_NEEDS)
-        printf("# advice              the rungs cost as much as %.0f measurements with %s %g; --order model came "
-               "within 1 %% of the best in our test spaces after %d or fewer\n",
-               whole, h->input, h->most, MODEL_NEEDS);
+    if (rungs->now == 0)
+        print_advice(h, cost);
 }
 
 double halving_print_rest(const struct rungs *rungs, int repeat)
@@ -345,10 +350,10 @@ double halving_print_rest(const struct rungs *rungs, int repeat)
             printf("# rung %d of %d         %s %g: %lld point%s\n", k + 1, rungs->count, h->input,
                    rungs->budgets[k], (long long)counts[k], counts[k] == 1 ? "" : "s");
     double full = count * h->most;
-    if (first == 0)
-        printf("# cost                %g %s, %.1f %% of the %g that all %d points need with %s "
-               "%g\n",
-               repeat * cost, h->input,
+    if (first == 0) {
+        printf("# cost                %g %s, %.1f %% of the %g that all %d points need with %s %g\n", repeat * cost, h->input,
                100 * cost / full, repeat * full, count, h->input, h->most);
+        print_advice(h, repeat * cost);
+    }
     return repeat * (cost - count * rungs->budgets[first]);
 }

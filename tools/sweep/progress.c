@@ -237,7 +237,7 @@ void progress_header(const struct plan *plan, const struct slots *slots, struct 
         progress_log(p, "on GPUs             %d at a time, each on its own GPU, of %d",
                      slots->count - slots->on_cpu,
                      plan->machine.gpu_count);
-    halving_print(rungs);
+    halving_print(rungs, p->planned_weight);
     model_print(plan);
     progress_log(p, "host class          %s", plan->machine.host_class);
     progress_log(p, "store               %s", plan->flags->store);
