@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static volatile int stop_signal, starting;
 static bool in_job; /* --requeue, in a job of Slurm */
 static struct tune_failure failure;
 static struct tune_launched launched; /* by mpirun, srun or torchrun */
+static double began_s;
 
 /* Flush stdout, or fail: with a full disk, `> help.txt` must not succeed. */
 static void end_well(void)
@@ -327,6 +329,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
             exit(1);
+    began_s = tune_clock_s();
     signal(SIGXFSZ, SIG_IGN); /* for `ulimit -f`: the write then fails with an error, which is
                                * reported */
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -383,22 +386,28 @@ static void note_end(int number)
     (void)number;
 }
 
+/* Rank 0 says what all ranks see. Whether it has ended while this one waited: mpirun sends SIGCONT then, and SIGTERM. Before the
+ * ranks have met, rank 0 may still be on its way here. How long that takes on a busy machine, our own way tells. */
+static bool rank_0_ended(void)
+{
+    struct sigaction wake = {.sa_handler = note_end};
+    double met_s = 1, apart_s = 2 + 3 * (tune_clock_s() - began_s), wait_s = options_of && options_of->comm ? met_s : fmin(apart_s, 20);
+    struct timespec left = {.tv_sec = (time_t)wait_s}, more = {.tv_nsec = 500000000};
+    sigaction(SIGCONT, &wake, NULL);
+    sigaction(SIGTERM, &wake, NULL);
+    bool ended = nanosleep(&left, NULL) < 0 && errno == EINTR;
+    while (ended && nanosleep(&more, &more) < 0 && errno == EINTR)
+        ; /* the signals also come when another rank has died, and rank 0 is about to say so */
+    return ended;
+}
+
 void tune_program_fail(void)
 {
     struct tune_error why;
     char saved[2 * TUNE_PATH_MAX + 256] = "";
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
-    bool told = false;
-    if (launched.rank > 0) { /* rank 0 says what all ranks see; when it has ended, mpirun sends SIGCONT, then SIGTERM */
-        struct sigaction wake = {.sa_handler = note_end};
-        struct timespec left = {.tv_sec = 1}, more = {.tv_nsec = 500000000};
-        sigaction(SIGCONT, &wake, NULL);
-        sigaction(SIGTERM, &wake, NULL);
-        told = nanosleep(&left, NULL) < 0 && errno == EINTR;
-        while (told && nanosleep(&more, &more) < 0 && errno == EINTR)
-            ; /* the signals also come when another rank has died, and rank 0 is about to say so */
-    }
+    bool told = launched.rank > 0 && rank_0_ended();
     if (options_of && options_of->comm_speaks ? !options_of->comm_speaks(options_of->comm, told) : told)
         exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
     fflush(stdout); /* keeps the order if both go to one place */

@@ -328,8 +328,8 @@ int points_take(struct plan *plan);
  * queue_open - make the jobs of the operation, or of its current rung.
  * queue_add_point - add the point of a job to the first rung.
  * queue_next_rung - begin the next rung when all jobs are done. 1: it began; 0: there is none; -1.
- * halving_print - print property, budget and rungs; nothing without halving. cost: the budget of all
- * rungs; 0: not known.
+ * halving_print - print property, budget and rungs; nothing without halving. cost: the budget of
+ * all rungs; 0: not known.
  * halving_print_rest - print the remaining rungs and their cost. Returns the budget of those after
  * the current one. */
 int halving_bind(struct plan *plan, struct rungs *rungs);
