@@ -222,8 +222,10 @@ int tune_device_in_place(struct tune_device *dev, tune_address memory, void **ho
 {
     *host = NULL;
     TRY(check("in place", memory, 1));
+    if (!dev->ops->in_place)
+        return 0;
     TRY(dev->ops->sync(dev));
-    *host = dev->ops->in_place ? dev->ops->in_place(dev, memory) : NULL;
+    *host = dev->ops->in_place(dev, memory);
     return 0;
 }
 

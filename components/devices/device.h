@@ -203,9 +203,8 @@ int tune_device_group_end(struct tune_device *dev);
 int tune_device_acquire(struct tune_device *dev, tune_address memory, int64_t bytes);
 int tune_device_release(struct tune_device *dev, tune_address memory, int64_t bytes);
 
-/* tune_device_in_place - wait, then point *host at the memory itself if the host can read it (the
- * CPU). Else *host is NULL; use a download. Valid until an operation that uses the memory is
- * queued. */
+/* tune_device_in_place - if the host can read the memory (the CPU), wait, then point *host at it.
+ * Valid until an operation that uses the memory is queued. Else *host is NULL; use a download. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
 
 /* tune_device_stream - for libraries that work on a GPU's arrays: the CUDA stream that operations

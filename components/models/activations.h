@@ -139,6 +139,13 @@ struct tune_model {
  * fsdp always, else if they are complete. Units come from the last one down. */
 int tune_model_reduce_unit(struct tune_model *m, int unit, bool last);
 
+/* tune_model_move - a reduce_scatter or an all_gather of words (4 bytes) of the device's memory.
+ * from and to are as in comm.h; from 0: NULL. On the CPU it is begun. On another device it is over
+ * when this returns, because operations and collectives share one queue there. Returns its number;
+ * -1 with an error. */
+int64_t tune_model_move(struct tune_model *m, enum tune_collective_kind kind, const char *what,
+                        tune_address from, tune_address to, int64_t words);
+
 /* tune_spans_find - find the spans, and what this rank owns of them. The table has its offsets of
  * gradients.
  * tune_shard_read - tune_model_read of a kind that is shared out; each rank gets the numbers.
@@ -175,13 +182,11 @@ int64_t tune_slots_reduced(const struct tune_model *m);
 
 /* tune_slot_weight - address of a weight while its unit is taken.
  * tune_slot_gradient - of a gradient while its unit's gradients are open.
- * tune_slot_part - of part k of a unit's weights.
  * tune_own_weight - address of byte `at` of a weight, which this rank owns.
  * tune_rank_weight - the bytes that a rank owns of [*at, *at + bytes) of a weight; *at: the first
  * one. */
 tune_address tune_slot_weight(const struct tune_model *m, const struct tune_parameter *p);
 tune_address tune_slot_gradient(const struct tune_model *m, const struct tune_parameter *p);
-tune_address tune_slot_part(const struct tune_model *m, int unit, int k);
 tune_address tune_own_weight(const struct tune_model *m, const struct tune_parameter *p,
                              int64_t at);
 int64_t tune_rank_weight(const struct tune_model *m, const struct tune_parameter *p, int rank,

@@ -14,89 +14,97 @@ void tune_model_ranks(struct tune_model *m, struct tune_comm *comm)
     m->reduced_from = m->config.layers + 2;
 }
 
-/* Each rank adds up its share of values[count], and gets the others' if it wants all. Returns the number of the last collective. */
-static int64_t start(struct tune_comm *c, float *values, size_t count, const char *what, bool all, bool on_device)
+/* Arrays that only the device can read, and that no link between devices carries: by a copy on the host. */
+static int64_t move_copy(struct tune_model *m, struct tune_collective o, tune_address from, tune_address to)
 {
-    float *share = values + tune_comm_share(count, tune_comm_rank(c), tune_comm_size(c));
-    struct tune_collective add = {.kind = TUNE_REDUCE_SCATTER, .what = what, .from = values, .to = share, .count = count,
-                                  .element = sizeof *values, .on_device = on_device};
-    struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = values, .count = count, .element = sizeof *values,
-                                  .on_device = on_device};
-    int64_t number = tune_comm_start(c, &add);
-    return number < 0 || !all ? number : tune_comm_start(c, &get);
+    size_t first = tune_comm_share(o.count, tune_comm_rank(m->comm), tune_comm_size(m->comm)) * o.element;
+    int64_t all = (int64_t)(o.count * o.element), own = (int64_t)(tune_comm_share_count(m->comm, o.count) * o.element), number = -1;
+    bool adds = o.kind == TUNE_REDUCE_SCATTER;
+    char *copy = tune_zeroed(o.count, o.element, "a copy of weights or gradients");
+    if (!copy)
+        return -1;
+    o.from = adds ? copy : NULL;
+    o.to = adds ? copy + first : copy;
+    tune_address mine = from.at ? from : tune_address_plus(to, (int64_t)first);
+    if ((adds ? tune_device_download(m->dev, copy, from, all) : own > 0 ? tune_device_download(m->dev, copy + first, mine, own) : 0) == 0 &&
+        tune_device_sync(m->dev) == 0)
+        number = tune_comm_start(m->comm, &o);
+    if (number >= 0 && tune_comm_wait(m->comm, number) < 0)
+        number = -1;
+    if (number >= 0 && (!adds || own > 0) && tune_device_upload(m->dev, to, o.to, adds ? own : all) < 0)
+        number = -1;
+    free(copy);
+    return number;
+}
+
+int64_t tune_model_move(struct tune_model *m, enum tune_collective_kind kind, const char *what, tune_address from, tune_address to, int64_t words)
+{
+    struct tune_collective o = {.kind = kind, .what = what, .count = (size_t)words, .element = 4};
+    void *there;
+    TRY(tune_device_in_place(m->dev, to, &there));
+    if (!there && !tune_comm_has_device(m->comm))
+        return move_copy(m, o, from, to);
+    o.on_device = !there;
+    o.to = there ? there : (void *)(uintptr_t)to.at;
+    if (from.at && there)
+        TRY(tune_device_in_place(m->dev, from, &there));
+    o.from = !from.at ? NULL : there ? there : (void *)(uintptr_t)from.at;
+    int64_t number = tune_comm_start(m->comm, &o);
+    return o.on_device && number >= 0 && tune_comm_wait(m->comm, number) < 0 ? -1 : number;
+}
+
+/* Each rank adds up its share of values[count], and gets the others' if it wants all. Returns the number of the last collective. */
+static int64_t add_up(struct tune_model *m, tune_address values, int64_t count, const char *what, bool all)
+{
+    int64_t first = (int64_t)tune_comm_share((size_t)count, tune_comm_rank(m->comm), tune_comm_size(m->comm));
+    int64_t number = tune_model_move(m, TUNE_REDUCE_SCATTER, what, values, tune_address_plus(values, first * 4), count);
+    return number < 0 || !all ? number : tune_model_move(m, TUNE_ALL_GATHER, what, (tune_address){0}, values, count);
 }
 
 /* Start the gradients of a unit. */
-static int start_unit(struct tune_model *m, int unit, float *gradients)
+static int start_unit(struct tune_model *m, int unit)
 {
     char what[40];
     snprintf(what, sizeof what, "gradients of unit %d", unit);
-    for (const struct span *s = m->spans; s < m->spans + m->span_count; s++) {
-        if (s->unit != unit)
-            continue;
-        m->reducing = start(m->comm, gradients + s->gradient, (size_t)s->count, what, m->shard == TUNE_DDP, false);
-        TRY(m->reducing);
-    }
+    for (const struct span *s = m->spans; s < m->spans + m->span_count; s++)
+        if (s->unit == unit)
+            TRY(m->reducing = add_up(m, tune_address_plus(m->state[TUNE_GRADIENT], s->gradient * 4), s->count, what, m->shard == TUNE_DDP));
     return 0;
 }
 
-/* The gradients in host memory; NULL: they are on a device of its own. */
-static int in_place(struct tune_model *m, float **gradients)
+/* Whether collectives on the gradients run beside the operations. On a device of its own they do not. */
+static int run_beside(struct tune_model *m, bool *beside)
 {
     void *host;
-    TRY(tune_device_in_place(m->dev, tune_model_state(m, TUNE_GRADIENT).data, &host));
-    *gradients = host;
+    TRY(tune_device_in_place(m->dev, m->state[TUNE_GRADIENT], &host));
+    *beside = host;
     return 0;
 }
 
 int tune_model_reduce_unit(struct tune_model *m, int unit, bool last)
 {
-    float *gradients;
+    bool beside;
     if (tune_model_gathers(m))
         return tune_gradients_send(m, unit);
     if (!m->comm || !last)
         return 0;
-    TRY(in_place(m, &gradients));
-    if (!gradients)
+    TRY(run_beside(m, &beside));
+    if (!beside)
         return 0;
     m->reduced_from = unit;
-    return start_unit(m, unit, gradients);
-}
-
-/* Gradients that only the device can read go by a copy. */
-static int add_up_copy(struct tune_model *m)
-{
-    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
-    int64_t bytes = g.shape[0] * (int64_t)sizeof(float);
-    float *copy = tune_zeroed((size_t)g.shape[0], sizeof *copy, "a copy of the gradients");
-    int status = copy ? tune_device_download(m->dev, copy, g.data, bytes) : -1;
-    if (status == 0)
-        status = tune_device_sync(m->dev);
-    int64_t number = status == 0 ? start(m->comm, copy, (size_t)g.shape[0], "gradients", true, false) : -1;
-    status = number < 0 ? -1 : tune_comm_wait(m->comm, number);
-    if (status == 0)
-        status = tune_device_upload(m->dev, g.data, copy, bytes);
-    free(copy);
-    return status;
-}
-
-/* NCCL adds them where they are. */
-static int add_up_on_device(struct tune_model *m)
-{
-    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
-    int64_t number = start(m->comm, (float *)(uintptr_t)g.data.at, (size_t)g.shape[0], "gradients", true, true);
-    return number < 0 ? -1 : tune_comm_wait(m->comm, number);
+    return start_unit(m, unit);
 }
 
 /* Backward has started the units from the last one down to reduced_from. */
 static int add_up_gradients(struct tune_model *m)
 {
-    float *gradients;
-    TRY(in_place(m, &gradients));
-    if (!gradients)
-        return tune_comm_has_device(m->comm) ? add_up_on_device(m) : add_up_copy(m);
+    bool beside;
+    struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
+    TRY(run_beside(m, &beside));
+    if (!beside && m->shard == TUNE_DDP) /* a device takes them all at once */
+        return add_up(m, g.data, g.shape[0], "gradients", true) < 0 ? -1 : 0;
     for (int unit = m->reduced_from - 1; unit >= 0; unit--)
-        TRY(start_unit(m, unit, gradients));
+        TRY(start_unit(m, unit));
     m->reduced_from = m->config.layers + 2;
     return tune_comm_wait(m->comm, m->reducing);
 }

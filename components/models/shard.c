@@ -106,12 +106,20 @@ struct tune_tensor tune_model_owned(struct tune_model *m, int kind, int64_t firs
     return tune_tensor_1d(data, TUNE_F32, count);
 }
 
+static int64_t longest_span(const struct tune_model *m)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->span_count; i++)
+        most = m->spans[i].count > most ? m->spans[i].count : most;
+    return most;
+}
+
 /* Fill in the bytes. m has a table, units and spans, and no memory. */
 static void add_bytes(struct tune_model_shares *bytes, struct tune_model *m, bool shared)
 {
     const struct tune_parameters *p = &m->parameters;
     *bytes = (struct tune_model_shares){.weights = p->weights + p->adapters, .gradients = p->gradients * 4, .owned = 4 * (shared ? m->owned : p->gradients),
-                                        .reduced = p->gradients};
+                                        .reduced = shared ? longest_span(m) : p->gradients};
     if (!tune_model_gathers(m))
         return;
     bytes->weights = m->own_bytes[TUNE_PART_BASE] + (m->lora ? m->own_bytes[TUNE_PART_ADAPTERS] : 0);
@@ -149,16 +157,12 @@ int tune_model_shares(struct tune_model_shares *bytes, const struct tune_model_c
 
 int tune_model_shard(struct tune_model *m, enum tune_shard shard)
 {
-    void *host;
     if (shard == TUNE_DDP || !m->comm || (shard == TUNE_FSDP && m->shard == TUNE_FSDP))
         return 0;
     if (shard == TUNE_FSDP || m->shard == TUNE_FSDP)
         return tune_error_set("tune_model_shard: with `shard` fsdp weights are shared out as they are read; call tune_model_load_shared");
     if (m->state[TUNE_GRADIENT].at)
         return tune_error_set("tune_model_shard: call it before there are gradients");
-    TRY(tune_device_in_place(m->dev, m->weights, &host));
-    if (!host)
-        return tune_error_usage("`shard` is built for the CPU, and this model is on %s; take `shard` ddp", m->dev->name);
     m->shard = shard;
     return 0;
 }
@@ -171,20 +175,17 @@ bool tune_model_is_sharded(const struct tune_model *m)
 int tune_model_share_unit(struct tune_model *m, int unit)
 {
     char what[40];
-    void *host;
     if (m->shard == TUNE_DDP)
         return 0;
     if (tune_model_gathers(m))
         return tune_slot_drop(m, unit);
     snprintf(what, sizeof what, "weights of unit %d", unit);
-    for (const struct span *s = m->spans; s < m->spans + m->span_count; s++) {
-        if (s->unit != unit)
-            continue;
-        TRY(tune_device_in_place(m->dev, weight_at(m, s, s->gradient), &host));
-        struct tune_collective get = {.kind = TUNE_ALL_GATHER, .what = what, .to = host, .count = (size_t)s->count, .element = sizeof(float)};
-        TRY(m->sharing = tune_comm_start(m->comm, &get));
-    }
-    return 0;
+    TRY(tune_unit_take(m, unit));
+    int64_t number = 0;
+    for (const struct span *s = m->spans; s < m->spans + m->span_count && number >= 0; s++)
+        if (s->unit == unit)
+            number = m->sharing = tune_model_move(m, TUNE_ALL_GATHER, what, (tune_address){0}, weight_at(m, s, s->gradient), s->count);
+    return tune_unit_done(m, unit, number < 0 ? -1 : 0);
 }
 
 int tune_model_shared(struct tune_model *m)

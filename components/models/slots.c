@@ -106,13 +106,9 @@ static int allocate_slots(struct tune_model *m, struct unit_slots *s, int k, boo
 
 int tune_slots_new(struct tune_model *m, int k)
 {
-    void *host;
     m->own[k] = tune_device_alloc(m->dev, m->own_bytes[k], "this rank's share of the weights");
     if (!m->own[k].at)
         return -1;
-    TRY(tune_device_in_place(m->dev, m->own[k], &host));
-    if (!host)
-        return tune_error_usage("`shard` is built for the CPU, and this model is on %s; take `shard` ddp", m->dev->name);
     return allocate_slots(m, &m->gathered, k, false, "units that are whole");
 }
 
@@ -156,11 +152,6 @@ tune_address tune_slot_gradient(const struct tune_model *m, const struct tune_pa
     return tune_address_plus(m->summed.slot[slot_of(m, p->unit)].at[p->adapter], place_of(m, p));
 }
 
-tune_address tune_slot_part(const struct tune_model *m, int unit, int k)
-{
-    return m->gathered.slot[slot_of(m, unit)].at[k];
-}
-
 tune_address tune_own_weight(const struct tune_model *m, const struct tune_parameter *p, int64_t at)
 {
     const struct unit_part *u = part(m, p->unit, p->adapter);
@@ -177,15 +168,6 @@ int64_t tune_rank_weight(const struct tune_model *m, const struct tune_parameter
     return end > *at ? end - *at : 0;
 }
 
-/* The array that a collective uses. */
-static int in_place(struct tune_model *m, tune_address at, char **host)
-{
-    void *there;
-    TRY(tune_device_in_place(m->dev, at, &there));
-    *host = there;
-    return 0;
-}
-
 /* ---- weights ---- */
 
 /* Wait for the collective of a slot. */
@@ -199,17 +181,13 @@ static int settle(struct tune_model *m, struct unit_slot *s)
 /* Begin to gather a unit's weights. */
 static int start_gather(struct tune_model *m, struct unit_slot *s, int unit)
 {
-    char what[40], *own, *all;
+    char what[40];
     snprintf(what, sizeof what, "weights of unit %d", unit);
     TRY(tune_shard_gather(m, unit));
     for (int k = 0; k < TUNE_PARTS; k++) {
         const struct unit_part *p = part(m, unit, k);
-        if (p->bytes == 0)
-            continue;
-        TRY(in_place(m, tune_address_plus(m->own[k], p->at), &own));
-        TRY(in_place(m, s->at[k], &all));
-        TRY(s->number = tune_comm_start(m->comm, &(struct tune_collective){.kind = TUNE_ALL_GATHER, .what = what, .from = own, .to = all,
-                                                                         .count = words(p), .element = WORD}));
+        if (p->bytes > 0)
+            TRY(s->number = tune_model_move(m, TUNE_ALL_GATHER, what, tune_address_plus(m->own[k], p->at), s->at[k], (int64_t)words(p)));
     }
     s->unit = unit;
     return 0;
@@ -301,15 +279,13 @@ int tune_gradients_open(struct tune_model *m, int unit)
 int tune_gradients_send(struct tune_model *m, int unit)
 {
     struct unit_slot *s = &m->summed.slot[slot_of(m, unit)];
-    char what[40], *from;
+    char what[40];
     snprintf(what, sizeof what, "gradients of unit %d", unit);
     for (int k = 0; k < TUNE_PARTS && s->unit == unit; k++) {
         const struct unit_part *p = part(m, unit, k);
-        if (!p->trained)
-            continue;
-        TRY(in_place(m, s->at[k], &from));
-        TRY(s->number = tune_comm_start(m->comm, &(struct tune_collective){.kind = TUNE_REDUCE_SCATTER, .what = what, .from = from,
-                                                                         .to = from + p->first * WORD, .count = words(p), .element = WORD}));
+        if (p->trained)
+            TRY(s->number = tune_model_move(m, TUNE_REDUCE_SCATTER, what, s->at[k], tune_address_plus(s->at[k], p->first * WORD),
+                                            (int64_t)words(p)));
     }
     return 0;
 }

@@ -35,15 +35,16 @@ static struct unit *unit_of(const struct tune_model *m, int unit)
     return NULL;
 }
 
-/* Tell the device about both parts of a unit's weights. */
+/* Tell the device about both parts of a unit's weights. Slots are in use by one unit or another. */
 static int tell_device(struct tune_model *m, int unit, int (*what)(struct tune_device *dev, tune_address memory, int64_t bytes))
 {
     const struct unit *u = &m->units[unit];
-    bool slots = tune_model_gathers(m);
+    if (tune_model_gathers(m))
+        return 0;
     if (u->weights.bytes > 0)
-        TRY(what(m->dev, slots ? tune_slot_part(m, unit, TUNE_PART_BASE) : tune_address_plus(m->weights, u->weights.offset), u->weights.bytes));
+        TRY(what(m->dev, tune_address_plus(m->weights, u->weights.offset), u->weights.bytes));
     if (u->adapters.bytes > 0)
-        TRY(what(m->dev, slots ? tune_slot_part(m, unit, TUNE_PART_ADAPTERS) : tune_address_plus(m->adapters, u->adapters.offset), u->adapters.bytes));
+        TRY(what(m->dev, tune_address_plus(m->adapters, u->adapters.offset), u->adapters.bytes));
     return 0;
 }
 

@@ -229,10 +229,10 @@ static struct advice advice(const struct tune_memory_plan *plan, const struct tu
     advise(&a, "`profile` 0", &changed);
     changed = *r;
     changed.shard = TUNE_SHARD_OPTIMIZER;
-    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON && r->shard == TUNE_DDP)
+    if (r->optimizer.kind != TUNE_MUON && r->shard == TUNE_DDP)
         advise(&a, "`shard` optimizer", &changed);
     changed.shard = TUNE_FSDP;
-    if (plan->memory.shared && r->optimizer.kind != TUNE_MUON && r->shard != TUNE_FSDP)
+    if (r->optimizer.kind != TUNE_MUON && r->shard != TUNE_FSDP)
         advise(&a, "`shard` fsdp", &changed);
     if (!*a.text)
         tune_append(a.text, sizeof a.text, " nothing but a smaller model, or more memory, helps");

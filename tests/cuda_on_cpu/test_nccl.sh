@@ -71,6 +71,47 @@ for recipe in full lora; do
     is "... and the bits of sums in host memory" eval 'TUNE_NCCL=off train host$recipe finetune_$recipe $options --ranks 2 && same exact$recipe host$recipe $file'
     is "... twice: the same bits" eval 'train again$recipe finetune_$recipe $options --ranks 2 && same two$recipe again$recipe $file'
 done
+for recipe in full lora; do
+    file=model.safetensors options=
+    [ $recipe = full ] || { file=adapter_model.safetensors; options="--lora-r 4 --lora-dropout 0.2"; }
+    for shard in optimizer fsdp; do
+        is "$recipe, --shard $shard: two GPUs" train $shard$recipe finetune_$recipe $options --ranks 2 --shard $shard
+        is "... the figures of one" agree one$recipe $shard$recipe
+        is "... exactly, and through host memory: the same bits" eval 'train exact$shard finetune_$recipe $options --ranks 2 --shard $shard --exact-ranks &&
+            TUNE_NCCL=off train host$shard finetune_$recipe $options --ranks 2 --shard $shard && same exact$shard host$shard $file'
+    done
+done
+is "fsdp, twice: the same bits" eval 'train again finetune_full --ranks 2 --shard fsdp && same fsdpfull again model.safetensors'
+tiny deep 1 --layers 8 --dtype float32 --tokenizer-text text.jsonl >/dev/null
+for shard in ddp fsdp; do is "more layers, --shard $shard" train deep$shard finetune_full --model deep --ranks 2 --shard $shard --max-steps 2; done
+# Weights, gradients and moments take 16 bytes a weight: half of them are not here. Two layers and the embedding are whole, and their gradients.
+layer=$((64 * 64 * 3 + 3 * 64 * 128 + 128)) embedding=$((300 * 64)) saved=$(($(figure deepddp peak_device_bytes) - $(figure deepfsdp peak_device_bytes)))
+is "... each GPU takes what the plan says, and keeps half" eval '[ "$(figure deepfsdp peak_device_bytes)" = "$(figure deepfsdp estimated_device_bytes)" ] &&
+    off=$((saved - 8 * (8 * layer + embedding - 2 * layer - embedding))) && echo "$saved, $off from the arithmetic" && [ $off -gt -2000 ] && [ $off -lt 2000 ]'
+is "two GPUs with fsdp go on as one, and as two with ddp" eval 'train begun finetune_full --ranks 2 --shard fsdp --stop-at-step 3 && cp -r begun begun2 &&
+    for more in "begun --ranks 1 --accumulate 2" "begun2 --ranks 2 --shard ddp"; do "$where/finetune_full" --resume $more --stop-at-step 0 >more.out 2>&1 || { tail -n 3 more.out; return 1; }; done
+    agree onefull begun && agree onefull begun2'
+
+# ---- a space ----
+# Nothing measures the emulated GPUs.
+mkdir exp && sed "/\"gpu_[a-z_]*_\(min\|avg\|max\|peak\)\"/d; s|\"program\": \"|&$where/|; s/\"finetune_full_benchmark/\"emulated/; s/\"--response-template\", \"[^\"]*\", //" "$here/defaults/experiments/finetune_full_benchmark-v1.0.0.json" >exp/full.json
+{
+    echo entitySpace:
+    for one in "number_gpus:1, 2" "fsdp_sharding_strategy:FULL_SHARD, NO_SHARD" model_name:model model_max_length:32 batch_size:2; do
+        echo "  - {identifier: ${one%%:*}, propertyDomain: {values: [${one#*:}]}}"
+    done
+    printf 'experiments:\n  - actuatorIdentifier: SFTTrainer\n    experimentIdentifier: emulated-v1.0.0\n    parameterization:\n'
+    for one in dataset_id:news-chars-512-entries-256 gradient_accumulation_steps:1 torch_dtype:float32 max_steps:2; do
+        echo "      - {property: {identifier: ${one%%:*}}, value: ${one#*:}}"
+    done
+} >space.yaml
+is "points of one and two GPUs are measured" eval '"$BUILD/sweep" space.yaml --experiments exp --store st --gpus $$.0,$$.1 --retries 0 --in-flight 1 --env TUNE_MPI,CUDA_ON_CPU_GPUS,OMP_NUM_THREADS,OMPI_ALLOW_RUN_AS_ROOT,OMPI_ALLOW_RUN_AS_ROOT_CONFIRM,OMPI_MCA_rmaps_base_oversubscribe,OMPI_MCA_btl_vader_single_copy_mechanism >sweep.out 2>&1; grep -q "4 valid, 0 invalid, 0 failed" sweep.out || { cat sweep.out; false; }'
+is "... rates for each GPU are those of all, halved" eval '"$BUILD/samples" show space.yaml --experiments exp --store st --where "number_gpus == 2" --derive "share = round(100 * train_tokens_per_gpu_per_second / train_tokens_per_second)" --columns share --output-format csv >out && [ "$(grep -c "^50" out)" = 2 ] || { cat out; false; }'
+is "... the command shares the weights out as the strategy says" eval 'for p in 2:FULL_SHARD:fsdp 2:NO_SHARD:ddp 1:FULL_SHARD:ddp; do IFS=: read -r n strategy shard <<E2
+$p
+E2
+    "$BUILD/samples" best space.yaml --experiments exp --store st --maximize loss_last --where "number_gpus == $n and fsdp_sharding_strategy == \"$strategy\"" --print-command >out 2>&1
+    grep -q -- "--device cuda.* --ranks $n .*--shard $shard\|--device cuda.*--shard $shard.* --ranks $n" out || { cat out; return 1; }; done'
 is "the header says how gradients travel" grep -q '^# gradients  *stay on the GPUs; added by NCCL 2.28.9: NCCL_ALGO=Ring' twofull.out
 is "... and that they are added in order" grep -q '^# gradients  *stay on the GPUs; added in the order of the ranks, and moved by NCCL' exactfull.out
 is "... and that they cross host memory" grep -q '^# gradients  *through host memory: as TUNE_NCCL=off says' hostfull.out
