@@ -28,6 +28,7 @@
 #include "runs/run_folder.h"
 #include "tokenizers/tokenizer.h"
 #include "models/model.h"
+#include "profilers/gpus.h"
 #include "profilers/profiler.h"
 
 /* Record argv, the command that repeats the run, and every option with the source of its value. */
@@ -455,6 +456,29 @@ static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
     return c && *tune_comm_about_device(c) ? tune_logger_note(log, "gradients", tune_comm_about_device(c)) : 0;
 }
 
+/* Sample the GPUs of all ranks on this machine. */
+static int watch(struct tune_logger *log, struct tune_comm *c, const struct tune_device *dev)
+{
+    char mine[64], ids[4096] = "";
+    int all = 0, place;
+    if (!c || tune_comm_size(c) == 1 || !dev->gpus)
+        return tune_logger_watch(log, dev->gpus, tune_gpus_listed(dev->gpus));
+    snprintf(mine, sizeof mine, "%s", dev->gpus);
+    char *of = tune_comm_gather(c, "GPUs to watch", mine, sizeof mine);
+    if (!of)
+        return -1;
+    for (int r = 0; r < tune_comm_size(c); r++) {
+        const char *one = of + (size_t)r * sizeof mine;
+        all += tune_gpus_listed(one);
+        if (!strcmp(tune_comm_host(c, r), tune_comm_host(c, tune_comm_rank(c))) && strlen(ids) + sizeof mine + 1 < sizeof ids)
+            sprintf(ids + strlen(ids), "%s%s", *ids ? "," : "", one);
+    }
+    free(of);
+    if (tune_comm_local(c, &place) < tune_comm_size(c))
+        TRY(tune_logger_note(log, "figures of GPUs", "sampled on this machine; energy takes the others' to be like these"));
+    return tune_logger_watch(log, ids, all);
+}
+
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,
                     struct tune_dataset *data, const struct tune_loader *load, const struct tune_memory_plan *plan)
 {
@@ -467,7 +491,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(agree(flags->comm, dev, &identity, data));
     TRY(note_ranks(log, flags));
     TRY(tune_logger_device(log, dev->threads, dev->description));
-    TRY(tune_logger_watch(log, dev->gpus));
+    TRY(watch(log, flags->comm, dev));
     if (dev->warning[0])
         TRY(tune_logger_note(log, "warning", dev->warning));
     TRY(note_model(log, model, tune_loader_planned_steps(load) > 0));

@@ -383,10 +383,10 @@ int tune_logger_general_data(struct tune_logger *log, const char *path, struct t
     return put_data(log, "general_data", path, data);
 }
 
-int tune_logger_watch(struct tune_logger *log, const char *gpus)
+int tune_logger_watch(struct tune_logger *log, const char *gpus, int all)
 {
     struct tune_gpus *g = NULL;
-    log->gpus = tune_gpus_listed(gpus);
+    log->gpus = all;
     if (log->gpus > 0 && !(g = tune_gpus_open(gpus)))
         TRY(tune_logger_note(log, "warning: no figures of GPUs", tune_error_message()));
     log->sampler = tune_sampler_new(g);
