@@ -28,9 +28,10 @@ static const struct tune_option my_options[] = {
     {"gpu-memory", TUNE_JOINED(TUNE_STRING), &my.memory, NULL, "", "",
      "memory of any other GPU, as CUDA shows it: 24GiB, 24GB or 24564MiB; several with commas"},
     {"gpus", TUNE_INT, &my.gpus, "1", "[1,64]", "GPUs",
-     "GPUs of one machine that share a run, by arithmetic: recipes train on one so far. Batches are those of each GPU"},
-    {"shard", TUNE_CHOICE, &my.shard, "ddp", "ddp|fsdp", "",
-     "with --gpus. ddp: each GPU has all weights. fsdp: each has its share of weights, gradients and moments"},
+     "GPUs of one machine that share a run, by arithmetic. Batches are those of each GPU"},
+    {"shard", TUNE_CHOICE, &my.shard, "ddp", "ddp|optimizer|fsdp", "",
+     "with --gpus. ddp: each GPU has all weights. optimizer: each has its share of the moments. fsdp: of weights and "
+     "gradients, too"},
     {"price", TUNE_STRING, &my.price, NULL, "", "",
      "file with prices of GPUs per hour. CSV: a column gpu, and one such as usd_per_hour. JSON or YAML: "
      "names and prices. Adds the price, and the cost of a million tokens"},
@@ -93,6 +94,8 @@ static int fit(void)
     TRY(check_methods());
     if (my.gpus == 1 && tune_flags_given(&my.tune, "shard"))
         return tune_error_usage("--shard %s needs --gpus N: one GPU shares nothing", my.shard);
+    if (fit_shard_of(&my) != TUNE_DDP && my.tune.optimizer.kind == TUNE_MUON)
+        return tune_error_usage("--optimizer muon needs whole matrices, and with --shard %s a GPU has parts of them; leave one of them out", my.shard);
     if (my.gpus > 1 && my.store)
         return tune_error_usage("--store has runs of one GPU, and --gpus %d asks for more; leave one of them out", my.gpus);
     TRY(count = fit_gpus_read(&my, gpus));

@@ -52,8 +52,7 @@ static int make_choice(struct choice *c, const struct asked *a)
     tune_known_gpu_old(r->gpu->known, c->old, sizeof c->old);
     TRY(fit_plan_whole(r, batch, r->length, &whole));
     c->sent = fit_sent(r, &whole);
-    c->plan = whole;
-    TRY(fit_share(r, batch, r->length, &c->plan));
+    TRY(fit_plan(r, batch, r->length, &c->plan));
     c->fits = !*c->old && c->plan.device <= r->room;
     c->most = *c->old ? 0 : fit_largest(r, 0, r->length, MOST_BATCH);
     c->longest = *c->old ? 0 : fit_largest(r, batch, 0, r->config->max_positions);

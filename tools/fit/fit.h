@@ -64,8 +64,7 @@ int fit_gpus_list(void);
  * fit_fits: 1 it fits, 0, -1.
  * fit_largest: the largest batch for rows of `length` (batch 0), or the longest rows for `batch`.
  * At most `most`; 0: none fits.
- * fit_command: the recipe's command into text; "": none takes a file of that name, or several GPUs.
- * Returns text. */
+ * fit_command: the recipe's command into text; "": none takes a file of that name. Returns text. */
 const char *fit_dtype(enum tune_dtype dtype);
 int fit_shape(const struct fit_flags *my, const char *model, struct tune_model_config *config);
 int fit_open(struct fit_run *r, const struct fit_flags *my, const char *model,
@@ -78,15 +77,13 @@ int fit_largest(const struct fit_run *r, int batch, int length, int most);
 const char *fit_command(const struct fit_run *r, int batch, int length, char *text, size_t size);
 
 /* many.c - several GPUs of one machine, by arithmetic. whole: the plan of one GPU.
- * fit_share: make p, the plan of one GPU, that of each of --gpus. With --shard fsdp it has a part
- * FIT_GATHERED. -1.
+ * fit_shard_of: what they share out.
  * fit_sent: bytes that each GPU sends in a step.
  * fit_speed: tokens/s on paper of all of them; NaN: unknown.
  * fit_shard: --shard; "": there is one GPU.
  * fit_note_gpus: print what the figures stand on. speed: those of tokens/s, too. */
-#define FIT_GATHERED "gathered units"
 #define FIT_LINK 0.8 /* assumed share of a link's bytes/s */
-int fit_share(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p);
+enum tune_shard fit_shard_of(const struct fit_flags *my);
 double fit_sent(const struct fit_run *r, const struct tune_memory_plan *whole);
 double fit_speed(const struct fit_run *r, int batch, const struct tune_memory_plan *whole);
 const char *fit_shard(const struct fit_flags *my);

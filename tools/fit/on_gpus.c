@@ -15,7 +15,7 @@ static const struct part {
 } parts[] = {
     {"weights", {"weights", NULL}},         {"gradients", {"gradients", NULL}}, {"optimizer", {"moments", "averages"}},
     {"activations", {"activations", NULL}}, {"loss", {"loss and logits", NULL}},    {"working", {"working memory", NULL}},
-    {"gathered", {FIT_GATHERED, NULL}}, /* the last one: of several GPUs alone */
+    {"gathered", {"gathered units", NULL}}, /* the last one: of several GPUs alone */
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -65,18 +65,25 @@ struct tune_flags fit_flags_of(const struct fit_run *r)
     return f;
 }
 
-int fit_plan_whole(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
+/* The plan of rank 0. The share of another may be some bytes larger. */
+static int plan(const struct fit_run *r, int batch, int length, int ranks, struct tune_memory_plan *p)
 {
     struct tune_flags f = fit_flags_of(r);
     f.loader.batch_size = batch;
     f.data.max_length = length;
+    f.ranks = ranks;
+    f.shard = fit_shard_of(r->my);
     return tune_get_memory_parts(p, &f, r->dev, r->config);
+}
+
+int fit_plan_whole(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
+{
+    return plan(r, batch, length, 1, p);
 }
 
 int fit_plan(const struct fit_run *r, int batch, int length, struct tune_memory_plan *p)
 {
-    TRY(fit_plan_whole(r, batch, length, p));
-    return fit_share(r, batch, length, p);
+    return plan(r, batch, length, r->my->gpus, p);
 }
 
 int fit_fits(const struct fit_run *r, int batch, int length)
@@ -120,7 +127,7 @@ const char *fit_command(const struct fit_run *r, int batch, int length, char *te
     struct tune_flags f = fit_flags_of(r);
     char model[TUNE_PATH_MAX];
     *text = 0;
-    if (r->my->gpus > 1 || !find_model(r->model, model)) /* recipes train on one GPU */
+    if (!find_model(r->model, model))
         return text;
     snprintf(text, size, "finetune_%s --model %s --device cuda --dtype %s", r->method == FULL ? "full" : "lora", model, fit_dtype(f.dtype));
     if (r->method != FULL)
@@ -133,6 +140,8 @@ const char *fit_command(const struct fit_run *r, int batch, int length, char *te
         tune_append(text, size, " --momentum %g", f.optimizer.momentum);
     if (f.optimizer.ema > 0)
         tune_append(text, size, " --ema %g", f.optimizer.ema);
+    if (r->my->gpus > 1)
+        tune_append(text, size, " --ranks %d --shard %s", r->my->gpus, r->my->shard);
     /* A recipe on another machine would take this from the GPU that is there. */
     tune_append(text, size, " --logits-chunk %d --max-length %d --batch-size %d", (int)(r->dev->logits_bytes >> 20), length, batch);
     return text;
