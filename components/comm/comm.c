@@ -496,13 +496,21 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text)
     return -1;
 }
 
+bool tune_comm_has_failed(struct tune_comm *c)
+{
+    if (!c)
+        return false;
+    pthread_mutex_lock(&c->lock);
+    bool failed = c->failed;
+    pthread_mutex_unlock(&c->lock);
+    return failed;
+}
+
 bool tune_comm_speaks(struct tune_comm *c, bool told)
 {
     if (!c)
         return !told;
-    pthread_mutex_lock(&c->lock);
-    bool common = c->failed;
-    pthread_mutex_unlock(&c->lock);
+    bool common = tune_comm_has_failed(c);
     bool first = (common || c->t.rank == 0) && c->t.first(c->t.own); /* what rank 0 says need not be said again */
     return common ? first : !told;
 }

@@ -134,6 +134,10 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
  * told: rank 0 has ended, and so has said why. c may be NULL. */
 bool tune_comm_speaks(struct tune_comm *c, bool told);
 
+/* tune_comm_has_failed - whether a collective has failed, so that this thread's error is about the
+ * ranks. c may be NULL. */
+bool tune_comm_has_failed(struct tune_comm *c);
+
 /* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective.
  * tune_comm_timeout - how long a rank may be behind the others from now on, seconds. The first step
  * takes longer than the others. */

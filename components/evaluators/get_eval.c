@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/print.h"
 #include "core/try.h"
@@ -157,14 +158,21 @@ static int note_rows(void *evaluated, const struct tune_batch *batch)
     return 0;
 }
 
+/* The error is about these rows, unless a rank has ended. Returns -1. */
+static int about_rows(const struct tune_flags *flags, enum tune_rows_of which)
+{
+    if (tune_comm_has_failed(flags->comm))
+        return -1;
+    return tune_error_prefix("%s: ", which == TUNE_ROWS_GENERAL ? "--general-dataset" : which == TUNE_ROWS_TRAINING ? "--train-split holds out" : "--eval-dataset");
+}
+
 /* Add rows of one kind, read them once, and have some of them answered if metrics ask for it. */
 static int add_kind(struct tune_evaluator *e, const struct tune_flags *flags, struct tune_model *m, struct tune_dataset *train,
                     struct tune_tokenizer *tok, struct tune_evaluated *of)
 {
     TRY(add_rows(e, flags, of));
     if (tune_evaluator_each_of(e, of->which == TUNE_ROWS_GENERAL, flags->eval.metrics ? note_rows : NULL, of) < 0)
-        return tune_error_prefix("%s: ", of->which == TUNE_ROWS_GENERAL ? "--general-dataset"
-                                         : of->which == TUNE_ROWS_TRAINING ? "--train-split holds out" : "--eval-dataset");
+        return about_rows(flags, of->which);
     if (!flags->eval.metrics)
         return 0;
     struct tune_answering *a = tune_get_answering(flags, m, train, tok, of);
@@ -282,7 +290,7 @@ static int fill(struct tune_evaluator *e, const struct tune_flags *flags, const 
     struct tune_evaluated general = {TUNE_ROWS_GENERAL, o->general_data, general_names, "general", NULL, 0, 0};
     int status = add_kind(e, flags, m, data, tok, &own);
     if (status == 0 && compare(e, flags, data) < 0)
-        status = tune_error_prefix("%s: ", o->data ? "--eval-dataset" : "--train-split holds out");
+        status = about_rows(flags, own.which);
     if (status == 0 && general.data)
         status = add_kind(e, flags, m, data, tok, &general);
     if (status == 0)
