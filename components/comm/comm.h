@@ -67,7 +67,7 @@ struct tune_collective {
  * an error it tells the other ranks not to wait.
  * tune_get_comm - the comm of this process. It is flags->comm, which the other getters read, and
  * tune_flags_free closes it. The ranks' options must be alike. Where ranks share a host and
- * flags->threads is 0, it becomes their share of the cores. Each rank is bound to its own cores
+ * flags->threads is 0, each has its share of the cores (rank_threads). It is bound to its own cores
  * then, if the launcher has not bound them. There each rank's tune_get_device takes another GPU.
  * NULL with an error: a launcher started other ranks than flags->ranks says.
  * tune_comm_rank - our number, from 0.

@@ -34,12 +34,13 @@ static int share_cores(struct tune_flags *flags, struct tune_comm *c)
     const char *own = getenv("OMP_NUM_THREADS");
     if (same < 0)
         return -1;
+    int usable = tune_cpus_cores("");
+    flags->crowded_cores = same && usable > 0 && here > usable ? usable : 0;
     if (here == 1 || flags->threads > 0 || (own && *own))
         return 0;
-    int usable = tune_cpus_cores("");
     if (same)
         TRY(cores = tune_cpus_bind(place, here));
-    flags->threads = !same ? usable : usable > here ? usable / here : 1;
+    flags->rank_threads = !same ? usable : usable > here ? usable / here : 1;
     flags->bound_cores = cores;
     return 0;
 }

@@ -4,7 +4,7 @@
 
 struct tune_device *tune_get_device(const struct tune_flags *flags)
 {
-    struct tune_device *dev = tune_device_open_place(flags->device, flags->threads, flags->place);
+    struct tune_device *dev = tune_device_open_place(flags->device, flags->threads > 0 ? flags->threads : flags->rank_threads, flags->place);
     if (dev && flags->share_device && flags->share_device(flags->comm, dev) < 0) {
         tune_device_close(dev);
         return NULL;

@@ -155,6 +155,8 @@ struct tune_flags {
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
     int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */
+    int rank_threads; /* where `threads` is 0: this rank's share of the cores; 0: all */
+    int crowded_cores; /* the cores of this machine, if it has fewer than ranks; 0: enough */
     /* likewise, for tune_get_device: which of this machine's ranks we are; what joins the device to
      * the comm; NULL: nothing */
     int place;

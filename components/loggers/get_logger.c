@@ -51,7 +51,7 @@ static cJSON *settings(const struct tune_flags *flags)
                 cJSON_AddItemToObject(json, "units", tune_flags_units_json(flags)) &&
                 tune_cjson_put_whole(json, "seed", flags->seed) &&
                 cJSON_AddStringToObject(json, "device", flags->device ? flags->device : "cpu") &&
-                cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : host.cpus);
+                cJSON_AddNumberToObject(json, "threads", flags->threads > 0 ? flags->threads : flags->rank_threads > 0 ? flags->rank_threads : host.cpus);
     if (flags->comm && tune_comm_size(flags->comm) > 1)
         good = good && tune_cjson_put_whole(json, "ranks", tune_comm_size(flags->comm));
     free(command);
@@ -441,15 +441,17 @@ static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
     static const char *const kept[] = {"copy of the model", "copy of the model, its part of the optimizer's moments and averages,",
                                        "part of the weights, gradients and moments,"};
     const struct tune_comm *c = flags->comm;
-    char text[320] = "one process", bound[40] = "";
+    char text[360] = "one process", bound[40] = "", crowd[64] = "";
     int place, size = c ? tune_comm_size(c) : 1, was = flags->resume_ranks;
     if (size == 1 && was <= 1)
         return 0;
     if (flags->bound_cores > 0)
         snprintf(bound, sizeof bound, ", this one bound to %d core%s", flags->bound_cores, flags->bound_cores == 1 ? "" : "s");
+    if (flags->crowded_cores > 0)
+        snprintf(crowd, sizeof crowd, ", which take turns on %d core%s", flags->crowded_cores, flags->crowded_cores == 1 ? "" : "s");
     if (size > 1)
-        snprintf(text, sizeof text, "%d processes, %d of them on %s%s; each has a %s and its share of each step's rows",
-                 size, tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), bound, kept[flags->shard]);
+        snprintf(text, sizeof text, "%d processes, %d of them on %s%s%s; each has a %s and its share of each step's rows", size,
+                 tune_comm_local(c, &place), tune_comm_host(c, tune_comm_rank(c)), crowd, bound, kept[flags->shard]);
     if (was > 0 && was != size)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; before, the run had %d; --accumulate is now %d", was, flags->loader.accumulate);
     TRY(tune_logger_note(log, "ranks", text));

@@ -284,11 +284,18 @@ int tune_logger_note(struct tune_logger *log, const char *key, const char *text)
     return tune_logger_header(log, key, text);
 }
 
+static int ranks_of(const cJSON *run)
+{
+    const cJSON *n = cJSON_GetObjectItemCaseSensitive(run, "ranks");
+    return cJSON_IsNumber(n) ? n->valueint : 1;
+}
+
 int tune_logger_device(struct tune_logger *log, int threads, const char *description)
 {
     TRY(tune_cjson_put_whole(log->run.now, "threads", threads) ? 0 : tune_logger_no_memory());
     TRY(tune_logger_note(log, "device", description));
-    TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (`threads`)"));
+    if (ranks_of(log->run.before) == ranks_of(log->run.now))
+        TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (`threads`)"));
     TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
     return tune_logger_warn_of(log, "build", "id", "the build of the program");
 }

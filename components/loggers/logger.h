@@ -71,8 +71,8 @@ double tune_logger_loss(const struct tune_logger *log);
  * and path that were opened. In a resumed run, _weights and those of data compare with the earlier
  * values (hash, rows, fingerprint, size, modification time), like tune_logger_changed. The training
  * file may differ in all but its rows until tune_logger_data_agrees. _device compares the number of
- * threads, on which the order of sums depends. Another processor or build of the program gives a
- * warning. */
+ * threads, on which the order of sums depends, if there are as many ranks as before. Another
+ * processor or build of the program gives a warning. */
 int tune_logger_note(struct tune_logger *log, const char *key, const char *text);
 int tune_logger_device(struct tune_logger *log, int threads, const char *description);
 int tune_logger_weights(struct tune_logger *log, const char *folder,
