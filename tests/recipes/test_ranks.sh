@@ -130,6 +130,29 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 refused "ranks with other options" 2 "ranks differ in their options: rank 1 on" \
     mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --output differ : -n 1 "$full" $rows --max-steps 3 --output differ
 refused "another number of ranks than mpirun started" 2 "--ranks is 3, and the launcher started 2" mpirun -q --bind-to none -n 2 "$full" $rows --ranks 3 --output differ
+# Two machines whose folders differ: rank 1 is in the folder elsewhere.
+mkdir elsewhere && cp -r model rows.jsonl elsewhere
+two() { mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --overwrite --output "$tmp/differ" : -n 1 -wdir elsewhere "${full2:-$full}" $rows --max-steps 2 --overwrite --output "$tmp/differ"; }
+is "two folders with the same files" eval 'two >two.out 2>&1 || { cat two.out; false; }'
+sed -i '$s/Say/Ask/' elsewhere/rows.jsonl
+refused "ranks with other data" 2 "ranks differ in the rows of --dataset: rank 1 on" two
+cp rows.jsonl elsewhere && printf 'X' | dd of=elsewhere/model/model.safetensors bs=1 seek=20000 conv=notrunc 2>/dev/null
+refused "ranks with another model" 2 "ranks differ in the weights of --model: rank 1 on" two
+cp model/model.safetensors elsewhere/model && cp "$here/recipes/finetune_full.c" changed.c && echo 'const int another = 1;' >>changed.c
+is "another build" eval '(cd "$here" && sh tests/recipes/build.sh "$tmp/tree2" "$tmp/changed.c") && export TUNE_DEFAULTS=$here/defaults'
+full2=$tmp/tree2/build/changed
+refused "ranks of another build" 2 "ranks differ in the build of the program: rank 1 on" two
+full2=
+refused "ranks on other devices" 2 "ranks differ in the device: its processor, threads and kernels: rank 1 on" mpirun -q --bind-to none -n 1 "$full" $rows --output differ --overwrite : \
+    -n 1 env TUNE_CPU=x86-64-v2 "$full" $rows --output differ --overwrite
+is "... the run has failed, and says why" eval '"$BUILD/runs" show differ >shown 2>&1; grep -q "failed" shown && grep -q "ranks differ" shown || { cat shown; false; }'
+is "more ranks than cores: said in the header" eval '"$full" $rows --max-steps 2 --ranks $(($(nproc) + 1)) --output many >many.out 2>&1 && grep -q "^# ranks  *$(($(nproc) + 1)) processes, .*, which take turns on $(nproc) cores*; each has" many.out || { cat many.out; false; }'
+# A disk that is full for one rank.
+limited() { mpirun -q --bind-to none -n 1 sh -c "$1 exec \"\$0\" \"\$@\"" "$full" $rows --max-steps 4 --save-every 2 --output filled : -n 1 sh -c "$2 exec \"\$0\" \"\$@\"" "$full" $rows --max-steps 4 --save-every 2 --output filled; }
+refused "a full disk on rank 0: one message, and all end" 1 "File too large" limited "ulimit -f 40;" ""
+is "... rank 1 says nothing of its own" eval '[ "$(grep -c "^finetune_full: " complained)" = 1 ] || { cat complained; false; }'
+rm -rf filled
+is "a full disk on rank 1, which writes nothing" eval 'limited "" "ulimit -f 40;" >limited.out 2>&1 || { cat limited.out; false; }'
 both() { [ "$(grep -c "$1" both.out)" = 2 ] || { cat both.out; return 1; }; }
 is "programs without --ranks print in each process of a launcher" eval 'mpirun -q -n 2 "$BUILD/runs" --version >both.out 2>&1 && both "^runs, "'
 is "... and so do recipes with --ranks 1, which train alone" eval '
@@ -139,5 +162,9 @@ sed /tune_get_comm/d "$here/recipes/finetune_full.c" >single.c
 is "two recipes that lack a line for ranks" eval '(cd "$here" && sh tests/recipes/build.sh "$tmp/tree" "$tmp/apart.c" "$tmp/single.c")'
 refused "one that does not add up is refused" 1 "call tune_model_reduce before tune_optimizer_scale" "$tmp/tree/build/apart" $rows --ranks 2 --output apart
 refused "one that does not know of ranks is refused" 2 "this recipe does not call tune_get_comm" "$tmp/tree/build/single" $rows --ranks 2 --output apart2
+run_threads() { sed -n 's/^# device .*, \([0-9]*\) threads*, .*/\1/p' "$1"; }
+free=$(printf '%s\n' "$rows" | sed 's/ --threads 1//')
+is "a run of two ranks that goes on as one takes all cores again" eval '"$full" $free --ranks 2 --stop-at-step 2 --output wider >wide.out 2>&1 && "$full" --resume wider --ranks 1 --stop-at-step 0 >wider.out 2>&1 &&
+    "$full" $free --max-steps 1 --output alone1 >one.out 2>&1 && [ -n "$(run_threads one.out)" ] && [ "$(run_threads wider.out)" = "$(run_threads one.out)" ] || { tail -n 4 wide.out wider.out; false; }'
 is "mpirun typed by hand" eval 'mpirun -q --bind-to none -n 2 "$full" $rows --epochs 2 --accumulate 2 --output hand >hand.out 2>&1 && same_run full2 hand README.md'
 finish
