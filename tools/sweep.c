@@ -414,7 +414,7 @@ static int begin_record(const struct plan *plan, struct queue *q)
     TRY(tune_copy_experiments(plan->store, plan->bindings, plan->space->reference_count));
     TRY(mark_programs(plan));
     TRY(tune_operation_begin(plan->store, plan->record.id, &q->own));
-    return record_write(plan, q->progress, "running");
+    return writes_record(plan) ? record_write(plan, q->progress, "running") : 0;
 }
 
 static int prepare(struct plan *plan, struct queue *q, struct slots *slots, struct launch *launch)
@@ -441,7 +441,7 @@ static void give_up(const struct plan *plan, struct slots *slots, struct progres
     tune_error_save(&why);
     progress_clear(progress);
     slots_end(plan, slots);
-    if (!is_worker(plan))
+    if (writes_record(plan))
         record_write(plan, progress, "failed");
     tune_error_restore(&why);
     tune_program_fail();
@@ -485,9 +485,10 @@ static int measure(const struct plan *plan, struct queue *q, struct slots *slots
         give_up(plan, slots, q->progress);
     if (q->enough.over && !stopped)
         q->progress->planned = q->progress->done;
-    if (is_worker(plan)) /* the process that launched us writes the record */
+    if (is_worker(plan))
         return progress_summary(plan, q->progress, stopped);
-    TRY(record_write(plan, q->progress, stopped ? "stopped" : "finished"));
+    if (writes_record(plan))
+        TRY(record_write(plan, q->progress, stopped ? "stopped" : "finished"));
     TRY(tune_lease_release(&q->own));
     if (!stopped && !plan->flags->join)
         TRY(tidy(plan));
@@ -539,7 +540,7 @@ int main(int argc, char **argv)
         MUST(launch_print_script(&launch));
     if (!my.dry_run)
         MUST(measure(&plan, &queue, &slots, &launch));
-    bool bad = !my.dry_run && !is_worker(&plan) && (progress.halted || progress_none_valid(&progress));
+    bool bad = !my.dry_run && writes_record(&plan) && (progress.halted || progress_none_valid(&progress));
     struct tune_progress at = {.signal = *my.tune.stop_signal};
     slots_free(&slots);
     queue_free(&queue);

@@ -15,6 +15,7 @@ is "packs of 7: three jobs" eval 'slurm packs.yaml st --name packs --points-per-
 space few.yaml 200 206 0.5
 is "at most two jobs at a time" eval '(while [ ! -e over ]; do squeue -h -t running -o %i | wc -l; sleep 0.1; done >live) & slurm few.yaml st --name few --max-jobs 2; touch over; wait; says "^# finished +6 valid" && [ "$(sort -n live | tail -n 1)" = 2 ]'
 is "--repeat: results are numbered" eval 'space one.yaml 300 302 && slurm one.yaml st --name repeat --repeat 3 && says "^# finished +6 valid" && [ "$(rows st a,repeat | grep "^30" | sort | tr "\n" " ")" = "300,0 300,1 300,2 301,0 301,1 301,2 " ]'
+is "--order model: jobs in batches, and no point twice" eval 'space model.yaml 500 560 0.1 && rm -f log && slurm model.yaml st --name model --order model --maximize t --entities 8 --max-jobs 4 && says "^# in batches of  *4 measurements" && [ "$(grep -c "^# jobs in Slurm  *4," shown)" = 2 ] && says "^# finished +[0-9]+ valid" && [ "$(sort -u log | wc -l)" = 8 ] && idle'
 is "--dry-run prints the script, and submits nothing" eval 'space dry.yaml 400 410 && slurm dry.yaml st --dry-run --slurm "--partition=all --time=30" && says "^#SBATCH --job-name=sweep-[a-z0-9]+-.* --array=1-10$" && says "^#SBATCH --partition=all --time=30$" && says "^exec .*--at-most 1 --job" && [ -z "$(squeue -h)" ]'
 is "... which the shell reads" eval 'sed -n "/^#!/,\$p" shown | sh -n'
 idle

@@ -17,7 +17,7 @@ wrong() { n=$1; shift; is "$n" once "$@"; } # NAME, and as for once
 wrong "a partition that does not exist: Slurm's message, once" 3 "Slurm does not accept the jobs: invalid partition specified: nope" bad --slurm "--partition=nope"
 wrong "an option that sbatch does not know" 3 "Slurm does not accept the jobs: " bad --slurm "--nonsense=1"
 wrong "--join and --launcher" 2 "--launcher cannot share an operation" bad --join x
-wrong "--stop-when and --launcher" 2 "--stop-when is not for --launcher" bad --stop-when one:5%
+wrong "--stop-when and --launcher" 2 "--stop-when with --launcher needs --order model" bad --stop-when one:5%
 refused "--slurm without --launcher" 2 "are only for --launcher slurm" "$sweep" bad.yaml --experiments work.json --store bad --slurm "--time=1"
 refused "--at-most without --join" 2 "--at-most needs --join OPERATION" "$sweep" bad.yaml --experiments work.json --store bad --at-most 1
 refused "--job that is none" 2 "such as 12_3/0" "$sweep" bad.yaml --experiments work.json --store bad --at-most 1 --join x --job 12

@@ -41,7 +41,7 @@ refused "none starts" 3 "no host is left that can measure; 10 points are left" e
 refused "slurm is no command" 2 "slurm cannot be combined" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
 mkdir "a b"
 refused "a store whose path has a space" 2 "has no spaces" "$sweep" s.yaml --experiments work.json --store "a b/st" --launcher env
-refused "--stop-when" 2 "--stop-when is not for --launcher" "$sweep" s.yaml --experiments work.json --store st --launcher env --dry-run --stop-when t:5% --maximize t --repeat 4
+refused "--stop-when" 2 "--stop-when with --launcher needs --order model" "$sweep" s.yaml --experiments work.json --store st --launcher env --dry-run --stop-when t:5% --maximize t --repeat 4
 
 # ---- what is passed on ----
 space long.yaml 400 402 60

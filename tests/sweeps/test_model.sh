@@ -64,6 +64,16 @@ is "killed in the middle and resumed, it measures the same points" eval 'rm -f l
 is "... and all are known then" eval 'says "0 of [0-9?]+ would be measured|^# 0 of" "$sweep" --resume k $own --store st8 --dry-run'
 is "four at a time: no point twice, and the best is found" eval 'rm -f log; search st9 --maximize speed --entities 36 --in-flight 4 --share-cores >out && [ $(sort -u log | wc -l) = 36 ] && grep -qx "64 5 y" log || { cat log; false; }'
 is "two processes share one search" eval 'rm -f log; search sta --maximize speed --entities 24 --join j --seed 1 >out & search sta --maximize speed --entities 24 --join j --seed 1 >out2; wait $!; [ $(sort -u log | wc -l) = $(wc -l <log) ] && [ $(wc -l <log) -ge 24 ] && [ $(wc -l <log) -le 26 ] || { cat out out2; wc -l log; false; }'
+# The processes of a launcher measure what this one chose: two hosts, three at a time on each.
+hosts="--launcher env_HOST=1 --launcher env_HOST=2 --in-flight 3 --share-cores"
+mkdir bin && printf '#!/bin/sh\nexec "$@"\n' >bin/env_HOST=1 && chmod +x bin/env_HOST=1 && cp bin/env_HOST=1 bin/env_HOST=2
+led() { PATH=$tmp/bin:$PATH search "$@" --maximize speed --seed 1 $hosts; }
+is "with a launcher: batches, no point twice, a high speed" eval 'rm -f log; led stl --entities 30 >out 2>&1 && grep -q "^# in batches of  *6 measurements" out && [ $(wc -l <log) = 30 ] && [ $(sort -u log | wc -l) = 30 ] &&
+    grep -qE "speed (1000|9[0-9][0-9][0-9.]*) " out && head -n 6 log | sort >log.led || { cat out log; false; }'
+is "... again: the same first batch" eval 'rm -f log; led stm --entities 6 >out 2>&1 && sort log | cmp - log.led || { cat out; false; }'
+is "... killed and resumed: no point twice" eval 'rm -f log; echo 13 >kill; (PATH=$tmp/bin:$PATH; export PATH; exec "$sweep" s.yaml $own --store stn --order model --max-failures 0 --entities 24 --maximize speed --seed 1 --name k $hosts >out 2>&1) & echo $! >pid; wait $!; rm -f kill pid
+    PATH=$tmp/bin:$PATH "$sweep" --resume k $own --store stn --max-failures 0 --in-flight 3 --share-cores >out 2>&1 && [ "$(sort log | uniq | wc -l)" = 24 ] && [ "$(sort log | uniq -d | wc -l)" -le 1 ] || { cat out log; false; }'
+is "... --stop-when ends it" eval 'rm -f log; led sto --stop-when "no gain of 1 % in 6" >out 2>&1 && grep -q "^# stop rule  *no gain of 1 % in 6" out && [ $(wc -l <log) -lt 100 ] || { cat out; false; }'
 is "a dry run needs no store" eval 'rm -f log; says "^# 20 of 20 would be measured" "$sweep" s.yaml $own --store none --order model --maximize speed --entities 20 --dry-run && [ ! -e none ] && [ ! -e log ]'
 
 # ---- wrong ----
@@ -76,7 +86,6 @@ wrong "--order model needs one property or two: --maximize PROPERTY" --order mod
 wrong "--order model needs one property or two" --order model --maximize speed,memory --minimize speed
 wrong "experiment work has no property sped" --order model --maximize sped
 wrong "property kernel of experiment work is a text, but must be a number" --order model --maximize kernel
-wrong "--order model is not for --launcher" --order model --maximize speed --launcher "ssh host"
 wrong "speed is named twice" --order model --maximize speed --minimize speed
 wrong "memry" --order model --maximize speed --where-target "memry < 3"
 wrong "--where-target is only for --order model" --where-target "memory < 3"

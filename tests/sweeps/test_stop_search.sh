@@ -91,7 +91,7 @@ wrong 'the number of entities must be from 1 to 1000000' --maximize speed --stop
 wrong 'the chance must be more than 0 % and less than 100 %' --order model --maximize speed --stop-when "chance of 1 % below 0 %"
 wrong 'experiment work has no property sped' --maximize sped --stop-when "no gain of 1 % in 9"
 wrong '--stop-when is not for --order halving' --order halving --budget b=1..2 --maximize speed --stop-when "no gain of 1 % in 9"
-wrong '--stop-when is not for --launcher' --maximize speed --stop-when "no gain of 1 % in 9" --launcher "ssh host"
+wrong '--stop-when with --launcher needs --order model' --maximize speed --stop-when "no gain of 1 % in 9" --launcher "ssh host"
 wrong 'ends the repeats of an entity, which is not for --order model; "no gain of 1 % in 20"' --order model --maximize speed --stop-when speed:5% --repeat 3
 is "nothing was written" test ! -e none
 wrong 'to end a search' --maximize speed --stop-when "gain" --repeat 3

@@ -53,9 +53,9 @@ static int check_options(const struct plan *plan, const struct enough *e)
     if (!r->minimize == !r->maximize || strchr(r->minimize ? r->minimize : r->maximize, ','))
         return tune_error_usage("--stop-when \"%s\" needs one property: --maximize PROPERTY or --minimize PROPERTY%s", e->rules[0].text,
                                 r->minimize || r->maximize ? "; --entities ends a search of two" : "");
-    if (r->launcher || plan->flags->launcher)
-        return tune_error_usage("--stop-when is not for --launcher, because jobs are started before the results that decide are "
-                                "there; start a sweep with the same --join NAME on each machine");
+    if (!model && (r->launcher || plan->flags->launcher))
+        return tune_error_usage("--stop-when with --launcher needs --order model, because other orders start all jobs before the results that "
+                                "decide are there; or start a sweep with the same --join NAME on each machine");
     if (plan->space->reference_count != 1)
         return tune_error_usage("--stop-when \"%s\" works with one experiment, but %s has %d", e->rules[0].text, plan->space_file,
                                 plan->space->reference_count);

@@ -106,6 +106,7 @@ static void count_planned(struct queue *q, int repeat)
 
 int queue_open(struct queue *q)
 {
+    static const struct tune_value *const none[1] = {NULL};
     const struct plan *plan = q->plan;
     struct tune_jobs_options o = plan->record.options;
     o.space = plan->space;
@@ -128,8 +129,12 @@ int queue_open(struct queue *q)
         o.order.limit = -1;
         o.where = NULL; /* --where and --entity only select points of the first rung */
         o.only_count = 0;
-    } else if (o.order.mode == TUNE_ORDER_MODEL) {
+    } else if (model_chooses(plan)) {
         o.choose = model_choose;
+    } else if (o.order.mode == TUNE_ORDER_MODEL) { /* another process chose, and wrote into the record */
+        o.order.mode = TUNE_ORDER_SEQUENTIAL;
+        o.given = plan->points ? (const struct tune_value *const *)plan->points : none;
+        o.given_count = plan->point_count;
     } else if (plan->point_count > 0) {
         o.given = (const struct tune_value *const *)plan->points;
         o.given_count = plan->point_count;

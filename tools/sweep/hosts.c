@@ -50,6 +50,7 @@ static int open_hosts(struct launch *l)
         hosts->all[i].prefix = prefixes[i];
         snprintf(hosts->all[i].name, sizeof hosts->all[i].name, "host-%d", i + 1);
     }
+    l->batch = hosts->count * (l->plan->flags->in_flight > 0 ? l->plan->flags->in_flight : 1);
     return 0;
 }
 

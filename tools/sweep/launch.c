@@ -349,6 +349,55 @@ static int follow_points(struct launch *l)
     return p->halted;
 }
 
+/* True if the record has the entity already. */
+static int is_noted(struct launch *l, const struct tune_value *entity)
+{
+    const struct tune_space *space = l->plan->space;
+    char *text = NULL;
+    int length = tune_entity_to_string(space->names, entity, space->count, &text, &(size_t){0});
+    int64_t *noted = length < 0 ? NULL : tune_map_add(&l->noted, (const uint64_t[]){tune_entity_hash(text, (size_t)length), 0});
+    int before = noted ? *noted > 0 : length < 0 ? -1 : no_memory();
+    if (noted)
+        *noted = 1;
+    free(text);
+    return before;
+}
+
+/* Let the model choose the next batch, and write it into the record, where the processes find it. */
+static int collect_batch(struct launch *l)
+{
+    struct tune_job job = {0};
+    int more = 1;
+    bool new = false;
+    while (l->count < l->batch && (more = tune_jobs_next(l->queue->jobs, &job)) == 1) {
+        int noted = is_noted(l, job.entity), code = noted == 0 ? points_add(l->plan, job.entity) : noted < 0 ? -1 : 0;
+        new |= noted == 0;
+        if (code == 0)
+            code = collect_point(l, &job);
+        tune_job_free(&job);
+        TRY(code);
+    }
+    TRY(more);
+    return new ? record_write(l->plan, l->progress, "running") : 0;
+}
+
+static int follow_batches(struct launch *l)
+{
+    progress_log(l->progress, "in batches of       %d measurement%s; the model chooses the next ones when all have ended", l->batch,
+                 l->batch == 1 ? "" : "s");
+    for (int i = 0; i < l->plan->point_count; i++)
+        TRY(is_noted(l, l->plan->points[i]));
+    for (;;) {
+        TRY(collect_batch(l));
+        if (l->count == 0)
+            return 0;
+        int stopped = follow_points(l);
+        if (stopped)
+            return stopped;
+        free_points(l);
+    }
+}
+
 static int follow_rungs(struct launch *l)
 {
     for (;;) {
@@ -381,7 +430,8 @@ int launch_follow(struct launch *l)
     if (mine <= 0)
         return mine < 0 ? -1 : 1;
     p->measured = p->failed = p->invalid = p->replayed = p->replayed_invalid = p->refused = 0; /* rows are counted again */
-    int stopped = follow_rungs(l);
+    int stopped = model_chooses(l->plan) ? follow_batches(l) : follow_rungs(l);
+    tune_map_free(&l->noted);
     if (is_stopped(l->plan))
         progress_log(p, "stopped by a signal: measurements that were started continue, and "
                         "--resume finds their results");

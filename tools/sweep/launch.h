@@ -14,15 +14,17 @@ struct launch_point {
 };
 
 struct launch {
-    const struct plan *plan;
+    struct plan *plan;
     struct queue *queue;
     struct progress *progress;
     const struct launcher *launcher; /* NULL: this process measures */
     void *own;                       /* the launcher's own state */
     struct launch_point *points; /* [count] */
     int count;
+    int batch;            /* measurements that --order model chooses at a time */
     int running, waiting; /* numbers of jobs or programs, at the last check */
     int64_t rows;         /* number of rows seen so far */
+    struct tune_map noted; /* hashes of entities in the record */
     struct tune_lease follower;
     char store[TUNE_PATH_MAX], leases[TUNE_PATH_MAX], folder[TUNE_PATH_MAX], script[TUNE_PATH_MAX];
 };
@@ -30,7 +32,7 @@ struct launch {
 /* A way to start processes elsewhere. Each process runs the script, and its output goes to
  * <folder>/<name>.log.
  * accepts - true if this text of --launcher means this launcher.
- * open - check that it can be used here, and set `own`. 0 or -1.
+ * open - check that it can be used here, and set `own` and `batch`. 0 or -1.
  * header - print the lines before the script's command; they set $job. jobs: number of jobs.
  * arguments - print extra arguments of sweep for its processes. NULL: none.
  * look - check started processes, and count running and waiting ones. 1: their state is known; 0:

@@ -39,9 +39,9 @@ int launch_choose(struct launch *l, struct plan *plan)
     if (!r->launcher)
         return given ? tune_error_usage("--slurm, --points-per-job and --max-jobs are only for "
                                         "--launcher slurm") : 0;
-    if (r->stop_when)
-        return tune_error_usage("--stop-when is not for --launcher, because jobs are started before the "
-                                "results that decide are there");
+    if (r->stop_when && r->options.order.mode != TUNE_ORDER_MODEL)
+        return tune_error_usage("--stop-when with --launcher needs --order model, because other orders start all jobs before the results that "
+                                "decide are there");
     int i = 0;
     while (!launchers[i]->accepts(r->launcher))
         i++;

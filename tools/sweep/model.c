@@ -15,6 +15,11 @@ static bool is_model(const struct plan *plan)
     return plan->record.options.order.mode == TUNE_ORDER_MODEL;
 }
 
+bool model_chooses(const struct plan *plan)
+{
+    return is_model(plan) && !(plan->flags->join && plan->record.launcher);
+}
+
 static int check_options(const struct plan *plan)
 {
     const struct tune_operation_record *r = &plan->record;
@@ -25,10 +30,6 @@ static int check_options(const struct plan *plan)
     if (o->selector || o->filter != TUNE_FILTER_NONE)
         return tune_error_usage("--order model takes points of the space: leave samplerType and filter out of %s; --where "
                                 "chooses among them", plan->flags->operation);
-    if (r->launcher || plan->flags->launcher)
-        return tune_error_usage("--order model is not for --launcher: the launcher lists all points at the start, and the model "
-                                "chooses each from the results before it; start a sweep with the same --join NAME on each "
-                                "machine");
     if (r->stop_when && !enough_is_rule(r->stop_when) && !strchr(r->stop_when, ':'))
         return tune_error_usage("--stop-when \"%s\": expected \"no gain of 1 %% in 20\" or \"chance of 1 %% below 5 %%\"", r->stop_when);
     if (r->stop_when && !enough_is_rule(r->stop_when))
@@ -122,6 +123,8 @@ static int may_measure(void *model, const struct tune_value *entity)
 int model_open(struct plan *plan, struct model_order *m)
 {
     model_free(m);
+    if (is_model(plan) && !model_chooses(plan))
+        return 0;
     if (!is_model(plan) && plan->record.where_target)
         return tune_error_usage("--where-target is only for --order model; samples --where chooses among results");
     if (!is_model(plan) && !enough_is_rule(plan->record.stop_when))
@@ -264,6 +267,18 @@ static void log_lack(const struct queue *q, struct model_order *m)
                  m->within ? " within --where-target" : "");
 }
 
+/* Wait for the results of an entity. 1; 0: it was chosen or has rows already; -1. */
+static int take(const struct plan *plan, struct model_order *m, const struct tune_value *entity)
+{
+    int64_t *index = index_of(plan, m, entity);
+    TRY(index ? 0 : -1);
+    if (*index)
+        return 0;
+    *index = 1;
+    TRY(tune_search_add(m->search, entity, TUNE_SEARCH_PENDING, NULL));
+    return 1;
+}
+
 int model_choose(void *queue, const struct tune_value **entity)
 {
     struct queue *q = queue;
@@ -275,16 +290,16 @@ int model_choose(void *queue, const struct tune_value **entity)
         if (!e->ours)
             return 1;
     }
+    while (m->recorded < q->plan->point_count) { /* chosen for a launcher, before this process began */
+        *entity = q->plan->points[m->recorded++];
+        int new = take(q->plan, m, *entity);
+        if (new)
+            return new;
+    }
     int over = enough_holds(q);
     if (over)
         return over < 0 ? -1 : 0;
     log_lack(q, m);
     int more = tune_search_next(m->search, entity);
-    if (more <= 0)
-        return more;
-    int64_t *index = index_of(q->plan, m, *entity);
-    TRY(index ? 0 : -1);
-    *index = 1;
-    TRY(tune_search_add(m->search, *entity, TUNE_SEARCH_PENDING, NULL));
-    return 1;
+    return more <= 0 ? more : take(q->plan, m, *entity);
 }

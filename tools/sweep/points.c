@@ -108,6 +108,28 @@ static int read_list(const struct plan *plan, struct tune_csv *csv, struct tune_
                                                              "heading", path) : more;
 }
 
+int points_add(struct plan *plan, const struct tune_value *values)
+{
+    char *text = NULL, *longer;
+    int length = tune_entity_to_string(plan->space->names, values, plan->space->count, &text, &(size_t){0});
+    TRY(length);
+    const char *before = points_recorded(&plan->record) ? plan->record.entity : prefix;
+    size_t size = strlen(before) + (size_t)length + 2;
+    if (size > MOST_BYTES) {
+        free(text);
+        return tune_error_set("operation %s: the identifiers of its points have more than %d bytes, too many for one operation; begin another "
+                              "one, which takes over the results", plan->record.id, MOST_BYTES);
+    }
+    if ((longer = malloc(size)))
+        snprintf(longer, size, "%s%s%s", before, before == prefix ? "" : ",", text);
+    free(text);
+    if (!longer)
+        return no_memory();
+    free(plan->point_list);
+    plan->record.entity = plan->point_list = longer;
+    return 0;
+}
+
 /* Refuse flags that would also select points or their order. */
 static int check_flags(const struct sweep_flags *flags)
 {

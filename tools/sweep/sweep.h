@@ -200,6 +200,7 @@ struct model_order {
     struct tune_map indexes;
     struct model_entity *entities; /* [entity_count] in the order of their first rows */
     int entity_count, given;    /* given: number of them that became jobs, or are jobs */
+    int recorded;               /* number of the record's points that became jobs, too */
     int64_t row_count;
     bool lack_logged;           /* it was said that too few results have the properties */
 };
@@ -249,6 +250,12 @@ static inline bool is_stopped(const struct plan *plan)
 static inline bool is_worker(const struct plan *plan)
 {
     return plan->flags->at_most > 0;
+}
+
+/* The process that launched us writes the record. */
+static inline bool writes_record(const struct plan *plan)
+{
+    return !is_worker(plan) && !(plan->flags->join && plan->record.launcher);
 }
 
 static inline const struct tune_binding *binding_of(const struct plan *plan,
@@ -317,11 +324,13 @@ int select_entities(struct plan *plan);
  * points_read - read the file into point_list, once the space is bound.
  * points_recorded - true if the record has a list.
  * points_check - check that the command line asks for the list in the record. 0 or -1.
- * points_take - make points from the list in the record. */
+ * points_take - make points from the list in the record.
+ * points_add - add a point to the list in the record, which is not written. */
 int points_read(struct plan *plan);
 bool points_recorded(const struct tune_operation_record *r);
 int points_check(const struct plan *plan);
 int points_take(struct plan *plan);
+int points_add(struct plan *plan, const struct tune_value *values);
 
 /* halving.c - --order halving, and the queue of jobs for any order.
  * halving_bind - with --order halving, replace the bindings by one for each rung.
@@ -344,11 +353,13 @@ void queue_free(struct queue *q);
  * model_open - check the options, and begin the search. With another order: only choose the columns
  * of --stop-when, if it has a rule of enough.c. Call it again if the record changes.
  * model_read_rows - read the rows of this operation that were not read yet.
+ * model_chooses - true if this process chooses entities. Those that a launcher started do not.
  * model_choose - choose the next entity; a callback of tune_jobs. First it gives those that this
- * operation has measured already.
+ * operation has measured already, or that the record has.
  * model_print - print what is searched for; nothing with another order. */
 int model_open(struct plan *plan, struct model_order *model);
 int model_read_rows(const struct plan *plan, struct model_order *model);
+bool model_chooses(const struct plan *plan);
 int model_choose(void *queue, const struct tune_value **entity);
 void model_print(const struct plan *plan);
 void model_free(struct model_order *model);
