@@ -1,9 +1,9 @@
 #!/bin/sh
-# bench_search.sh [SEEDS] - measurements of three synthetic costs until one is within 1 % of the best: the median of SEEDS searches (40
-# if not given), by random and sobol order, by sweep --order model, and by Optuna's multivariate TPE if a Python with optuna is there
-# (PYTHON names one). Then the best value after 30, 60 and 100 measurements, as a share of the best there is. A measurement has 2 %
-# noise; whether it is within 1 % is decided without. Then the best after 20 and 30 in a space that was measured (measured_space.sh), 20
-# searches. Last, how many fresh points the models' intervals hold, mean of 20 seeds.
+# bench_search.sh [SEEDS] - measurements of three synthetic costs until one is within 1 % of the best: the median of SEEDS searches
+# (40 if not given), by random and sobol order, by sweep --order model, and by Optuna's multivariate TPE if PYTHON names a Python
+# with tests/requirements-search.txt. Then the best value after 30, 60 and 100 measurements, as a share of the best there is. A
+# measurement has 2 % noise; whether it is within 1 % is decided without. Then the best after 20 and 30 in a space that was measured
+# (measured_space.sh), 20 searches. Last, how many fresh points the models' intervals hold, mean of 20 seeds.
 BUILD=${BUILD:-build}
 seeds=${1:-40} python=${PYTHON:-python3} search=$BUILD/tests/helpers/model_search
 export OPENBLAS_NUM_THREADS=1
