@@ -414,7 +414,8 @@ static int begin_record(const struct plan *plan, struct queue *q)
     TRY(tune_copy_experiments(plan->store, plan->bindings, plan->space->reference_count));
     TRY(mark_programs(plan));
     TRY(tune_operation_begin(plan->store, plan->record.id, &q->own));
-    return writes_record(plan) ? record_write(plan, q->progress, "running") : 0;
+    bool later = plan->record.launcher && plan->flags->resume; /* launch_follow: another process may follow it still */
+    return writes_record(plan) && !later ? record_write(plan, q->progress, "running") : 0;
 }
 
 static int prepare(struct plan *plan, struct queue *q, struct slots *slots, struct launch *launch)

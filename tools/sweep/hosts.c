@@ -7,6 +7,7 @@
 #include "launch.h"
 
 enum {
+    IDLE_MOST = 5,
     FAILURES_MOST = 3, /* consecutive failures, each soon after its start or without a row */
     SOON_S = 30,
     PAUSE_S = 5,       /* pause before the next start, times the consecutive failures */
@@ -17,7 +18,7 @@ struct host {
     const char *prefix;
     char name[16]; /* name of its log */
     struct tune_child *child;
-    int failures;
+    int failures, idle;       /* idle: how often in a row it ended well, and there was no new row */
     int64_t rows;             /* launch.rows when it started */
     double started_s, next_s; /* next_s: earliest time of the next start */
     bool given_up;
@@ -130,6 +131,12 @@ static int look_at_hosts(struct launch *l)
             continue;
         TRY(end_host(l, h));
         TRY(launch_read_rows(l));
+        h->idle = h->failures > 0 || l->rows > h->rows || l->count == 0 ? 0 : h->idle + 1;
+        if (h->idle == IDLE_MOST) {
+            h->given_up = true;
+            progress_log(l->progress, "%s: ended %d times without a result, though points are left; it is not used any more: see %s/%s.log", h->prefix,
+                         h->idle, l->folder, h->name);
+        }
     }
     return 1;
 }

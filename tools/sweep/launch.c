@@ -363,6 +363,24 @@ static int is_noted(struct launch *l, const struct tune_value *entity)
     return before;
 }
 
+/* Collect a point that the model chose, and add it to the record. Such a point that runs nowhere is given up. */
+static int collect_chosen(struct launch *l, struct tune_job *job, bool *new)
+{
+    char why[sizeof job->why];
+    const struct tune_binding *p = &l->plan->bindings[job->binding];
+    int nowhere = tune_experiment_not_here(p->experiment, job->inputs, why, sizeof why), noted;
+    TRY(nowhere);
+    if (nowhere) {
+        snprintf(job->why, sizeof job->why, "%s", why);
+        queue_give_up(l->queue, job);
+        return 0;
+    }
+    TRY(noted = is_noted(l, job->entity));
+    *new |= !noted;
+    TRY(noted ? 0 : points_add(l->plan, job->entity));
+    return collect_point(l, job);
+}
+
 /* Let the model choose the next batch, and write it into the record, where the processes find it. */
 static int collect_batch(struct launch *l)
 {
@@ -370,14 +388,12 @@ static int collect_batch(struct launch *l)
     int more = 1;
     bool new = false;
     while (l->count < l->batch && (more = tune_jobs_next(l->queue->jobs, &job)) == 1) {
-        int noted = is_noted(l, job.entity), code = noted == 0 ? points_add(l->plan, job.entity) : noted < 0 ? -1 : 0;
-        new |= noted == 0;
-        if (code == 0)
-            code = collect_point(l, &job);
+        int code = collect_chosen(l, &job, &new);
         tune_job_free(&job);
         TRY(code);
     }
     TRY(more);
+    TRY(tune_store_commit(l->plan->store)); /* rows that launch_lost writes go into the store at once */
     return new ? record_write(l->plan, l->progress, "running") : 0;
 }
 
@@ -429,6 +445,9 @@ int launch_follow(struct launch *l)
     int mine = become_follower(l);
     if (mine <= 0)
         return mine < 0 ? -1 : 1;
+    if (model_chooses(l->plan))
+        TRY(points_reread(l->plan)); /* another follower may have gone on */
+    TRY(record_write(l->plan, p, "running"));
     p->measured = p->failed = p->invalid = p->replayed = p->replayed_invalid = p->refused = 0; /* rows are counted again */
     int stopped = model_chooses(l->plan) ? follow_batches(l) : follow_rungs(l);
     tune_map_free(&l->noted);

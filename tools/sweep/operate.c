@@ -14,8 +14,7 @@ static void count_done(struct queue *q, const struct tune_job *job)
     q->progress->done_weight += weight_of(q->plan, job);
 }
 
-/* Give up a job that cannot be measured here. */
-static void give_up_job(struct queue *q, const struct tune_job *job)
+void queue_give_up(struct queue *q, const struct tune_job *job)
 {
     char why[sizeof job->why + 32];
     snprintf(why, sizeof why, "cannot run here: %s", job->why);
@@ -31,7 +30,7 @@ static int record_job(struct queue *q, const struct tune_job *job)
     struct progress *p = q->progress;
     uint8_t uid[16];
     if (job->kind == TUNE_JOB_UNMEASURABLE) {
-        give_up_job(q, job);
+        queue_give_up(q, job);
         return 0;
     }
     count_done(q, job);

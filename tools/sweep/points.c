@@ -108,6 +108,16 @@ static int read_list(const struct plan *plan, struct tune_csv *csv, struct tune_
                                                              "heading", path) : more;
 }
 
+/* Take this list, which plan owns from then on. */
+static int replace_list(struct plan *plan, char *list)
+{
+    if (!list)
+        return no_memory();
+    free(plan->point_list);
+    plan->record.entity = plan->point_list = list;
+    return 0;
+}
+
 int points_add(struct plan *plan, const struct tune_value *values)
 {
     char *text = NULL, *longer;
@@ -123,11 +133,7 @@ int points_add(struct plan *plan, const struct tune_value *values)
     if ((longer = malloc(size)))
         snprintf(longer, size, "%s%s%s", before, before == prefix ? "" : ",", text);
     free(text);
-    if (!longer)
-        return no_memory();
-    free(plan->point_list);
-    plan->record.entity = plan->point_list = longer;
-    return 0;
+    return replace_list(plan, longer);
 }
 
 /* Refuse flags that would also select points or their order. */
@@ -205,4 +211,15 @@ int points_take(struct plan *plan)
         TRY(add_value(plan, values));
     }
     return 0;
+}
+
+int points_reread(struct plan *plan)
+{
+    struct tune_operation_record r = {0};
+    TRY(tune_operation_record_read(plan->store, plan->record.id, &r));
+    int code = points_recorded(&r) ? replace_list(plan, strdup(r.entity)) : 0;
+    bool more = points_recorded(&r);
+    tune_operation_record_free(&r);
+    plan->point_count = 0;
+    return code < 0 || !more ? code : points_take(plan);
 }

@@ -11,6 +11,7 @@
 enum {
     ASK_S = 10,             /* seconds between two queries */
     FIRST_ASK_S = 2,        /* seconds until the first query after a submission */
+    BATCH_MOST = 100000,
     JOBS_IN_BATCH = 8,      /* of --order model, without --max-jobs */
     ARRAY_MOST = 1000,      /* maximum jobs in an array, Slurm's default limit */
     WAVE_MOST = 10000,      /* maximum jobs in a submission */
@@ -97,7 +98,8 @@ static int open_slurm(struct launch *l)
         return no_memory();
     if (options && strpbrk(options, "\n\r"))
         return tune_error_usage("--slurm: the options must be on one line");
-    l->batch = (l->plan->record.max_jobs > 0 ? l->plan->record.max_jobs : JOBS_IN_BATCH) * l->plan->record.points_per_job;
+    int64_t batch = (l->plan->record.max_jobs > 0 ? l->plan->record.max_jobs : JOBS_IN_BATCH) * (int64_t)l->plan->record.points_per_job;
+    l->batch = batch < BATCH_MOST ? (int)batch : BATCH_MOST;
     name_jobs(l->plan, s->option, sizeof s->option);
     s->name = s->option + strlen("--name=");
     s->resumed = l->plan->flags->resume;

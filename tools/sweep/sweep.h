@@ -325,18 +325,21 @@ int select_entities(struct plan *plan);
  * points_recorded - true if the record has a list.
  * points_check - check that the command line asks for the list in the record. 0 or -1.
  * points_take - make points from the list in the record.
- * points_add - add a point to the list in the record, which is not written. */
+ * points_add - add a point to the list in the record, which is not written.
+ * points_reread - take the list of the record as it is in the store now. */
 int points_read(struct plan *plan);
 bool points_recorded(const struct tune_operation_record *r);
 int points_check(const struct plan *plan);
 int points_take(struct plan *plan);
 int points_add(struct plan *plan, const struct tune_value *values);
+int points_reread(struct plan *plan);
 
 /* halving.c - --order halving, and the queue of jobs for any order.
  * halving_bind - with --order halving, replace the bindings by one for each rung.
  * queue_open - make the jobs of the operation, or of its current rung.
  * queue_add_point - add the point of a job to the first rung.
  * queue_next_rung - begin the next rung when all jobs are done. 1: it began; 0: there is none; -1.
+ * queue_give_up - count and print a job that cannot be measured here (operate.c).
  * halving_print - print property, budget and rungs; nothing without halving. cost: the budget of
  * all rungs; 0: not known.
  * halving_print_rest - print the remaining rungs and their cost. Returns the budget of those after
@@ -345,6 +348,7 @@ int halving_bind(struct plan *plan, struct rungs *rungs);
 int queue_open(struct queue *q);
 int queue_add_point(struct queue *q, const struct tune_job *job);
 int queue_next_rung(struct queue *q);
+void queue_give_up(struct queue *q, const struct tune_job *job);
 void halving_print(const struct rungs *rungs, double cost);
 double halving_print_rest(const struct rungs *rungs, int repeat);
 void queue_free(struct queue *q);
