@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "comm/comm.h"
 #include "devices/known_gpus.h"
 #include "profilers/gpus.h"
 #include "sweep.h"
@@ -56,6 +57,28 @@ static bool is_model(const struct plan *plan, const char *named)
     return !strcmp(named, here) || (known && known == tune_known_gpu(here));
 }
 
+static bool starts_ranks(const struct tune_experiment *e)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (e->inputs[i].flag && !strcmp(e->inputs[i].flag, "--ranks"))
+            return true;
+    return false;
+}
+
+/* True if mpirun cannot start ranks here. Recipes themselves allow it to run as root. */
+static bool lacks_mpi(char *why, size_t size)
+{
+    static int lacks = -1;
+    static char reason[512];
+    if (lacks < 0) {
+        lacks = tune_comm_can_start() < 0 && !strstr(tune_error_message(), "as root");
+        snprintf(reason, sizeof reason, "%s", lacks ? tune_error_message() : "");
+        tune_error_clear();
+    }
+    snprintf(why, size, "%s", reason);
+    return lacks;
+}
+
 int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value *inputs, char *why, size_t size)
 {
     const struct plan *plan = ((struct queue *)queue)->plan;
@@ -70,6 +93,8 @@ int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value
                  *named ? " (" : "", named, *named ? ")" : "", count, count == 1 ? "is" : "are");
     else if (*named && tune_experiment_input(p->experiment, input_name) >= 0 && n == 0)
         snprintf(why, size, "it names the GPU %s, but number_gpus 0 measures on the CPU", named);
+    else if (n > 1 && starts_ranks(p->experiment) && lacks_mpi(why, size))
+        return 1;
     else if (*named && n > 0 && !is_model(plan, named))
         snprintf(why, size, "it names the GPU %s, but the GPU here is %s", named, *here ? here : "of no known model");
     else
