@@ -172,13 +172,13 @@ int tune_shard_gather(struct tune_model *m, int unit);
  * tune_slots_new_gradients - the slots of gradients, when it is known what is trained.
  * tune_slots_free - free all of that.
  * tune_slots_bytes - bytes of the slots.
- * tune_slots_reduced - the most gradients that are added up at a time. */
+ * tune_slots_reduced - words of the largest part, of those that are trained or of all. */
 void tune_slots_share(struct tune_model *m, int rank, int ranks);
 int tune_slots_new(struct tune_model *m, int k);
 int tune_slots_new_gradients(struct tune_model *m);
 void tune_slots_free(struct tune_model *m);
 int64_t tune_slots_bytes(const struct tune_model *m, bool gradients);
-int64_t tune_slots_reduced(const struct tune_model *m);
+int64_t tune_slots_reduced(const struct tune_model *m, bool trained);
 
 /* tune_slot_weight - address of a weight while its unit is taken.
  * tune_slot_gradient - of a gradient while its unit's gradients are open.

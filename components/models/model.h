@@ -304,6 +304,8 @@ struct tune_model_shares {
     int64_t gathered; /* units that are whole for a while: their weights and gradients; 0 without
                        * TUNE_FSDP */
     int64_t reduced;  /* most elements whose sums over the ranks are made at a time */
+    int64_t copied;   /* most bytes that ranks send each other at a time. The host has a copy of
+                       * them if only the device can read them */
 };
 
 /* tune_model_shares - shard TUNE_DDP or one rank: everything. adapted as for tune_model_bytes. -1

@@ -120,12 +120,14 @@ static void add_bytes(struct tune_model_shares *bytes, struct tune_model *m, boo
     const struct tune_parameters *p = &m->parameters;
     *bytes = (struct tune_model_shares){.weights = p->weights + p->adapters, .gradients = p->gradients * 4, .owned = 4 * (shared ? m->owned : p->gradients),
                                         .reduced = shared ? longest_span(m) : p->gradients};
+    bytes->copied = 4 * bytes->reduced;
     if (!tune_model_gathers(m))
         return;
     bytes->weights = m->own_bytes[TUNE_PART_BASE] + (m->lora ? m->own_bytes[TUNE_PART_ADAPTERS] : 0);
     bytes->gradients = bytes->owned;
     bytes->gathered = tune_slots_bytes(m, false) + tune_slots_bytes(m, true);
-    bytes->reduced = tune_slots_reduced(m);
+    bytes->reduced = tune_slots_reduced(m, true);
+    bytes->copied = 4 * tune_slots_reduced(m, false);
 }
 
 int tune_model_shares(struct tune_model_shares *bytes, const struct tune_model_config *config, const struct tune_model_adapted *adapted,

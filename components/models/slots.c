@@ -79,12 +79,12 @@ int64_t tune_slots_bytes(const struct tune_model *m, bool gradients)
     return slot_bytes(m, TUNE_PART_BASE, gradients, bytes) + slot_bytes(m, TUNE_PART_ADAPTERS, gradients, bytes);
 }
 
-int64_t tune_slots_reduced(const struct tune_model *m)
+int64_t tune_slots_reduced(const struct tune_model *m, bool trained)
 {
     int64_t most = 0;
     for (int unit = 0; unit < m->config.layers + 2; unit++)
         for (int k = 0; k < TUNE_PARTS; k++)
-            if (part(m, unit, k)->trained && (int64_t)words(part(m, unit, k)) > most)
+            if ((part(m, unit, k)->trained || !trained) && (int64_t)words(part(m, unit, k)) > most)
                 most = (int64_t)words(part(m, unit, k));
     return most;
 }

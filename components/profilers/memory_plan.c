@@ -108,7 +108,7 @@ int tune_memory_plan_make(struct tune_memory_plan *plan, const struct tune_memor
     add(plan, "loader", loader, HOST);
     if (o->comm && tune_comm_size(o->comm) > 1)
         add(plan, "other ranks' gradients", (int64_t)tune_comm_held_bytes(o->comm, (size_t)share.reduced) +
-                                                (plan->memory.shared || tune_comm_has_device(o->comm) ? 0 : model.gradients),
+                                                (plan->memory.shared || tune_comm_has_device(o->comm) ? 0 : share.copied),
             tune_comm_has_device(o->comm) ? DEVICE : HOST);
     add(plan, "reference", reference_bytes(r), HOST);
     int64_t row = r->row_bytes * (1 + r->evaluation_sets); /* a thread for each loader */
