@@ -464,7 +464,7 @@ static int watch(struct tune_logger *log, struct tune_comm *c, const struct tune
     char mine[64], ids[4096] = "";
     int all = 0, place;
     if (!c || tune_comm_size(c) == 1 || !dev->gpus)
-        return tune_logger_watch(log, dev->gpus, tune_gpus_listed(dev->gpus));
+        return tune_logger_watch(log, dev->gpus, NULL, tune_gpus_listed(dev->gpus));
     snprintf(mine, sizeof mine, "%s", dev->gpus);
     char *of = tune_comm_gather(c, "GPUs to watch", mine, sizeof mine);
     if (!of)
@@ -478,7 +478,7 @@ static int watch(struct tune_logger *log, struct tune_comm *c, const struct tune
     free(of);
     if (tune_comm_local(c, &place) < tune_comm_size(c))
         TRY(tune_logger_note(log, "figures of GPUs", "sampled on this machine; energy takes the others' to be like these"));
-    return tune_logger_watch(log, ids, all);
+    return tune_logger_watch(log, ids, dev->gpus, all);
 }
 
 int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, struct tune_model *model,

@@ -294,9 +294,10 @@ int tune_logger_device(struct tune_logger *log, int threads, const char *descrip
 {
     TRY(tune_cjson_put_whole(log->run.now, "threads", threads) ? 0 : tune_logger_no_memory());
     TRY(tune_logger_note(log, "device", description));
-    if (ranks_of(log->run.before) == ranks_of(log->run.now))
+    if (ranks_of(log->run.before) == ranks_of(log->run.now)) {
         TRY(tune_logger_compare(log, "threads", NULL, "the number of threads (`threads`)"));
-    TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
+        TRY(tune_logger_warn_of(log, "notes", "device", "the processor or its matrix kernel"));
+    }
     return tune_logger_warn_of(log, "build", "id", "the build of the program");
 }
 
@@ -390,11 +391,14 @@ int tune_logger_general_data(struct tune_logger *log, const char *path, struct t
     return put_data(log, "general_data", path, data);
 }
 
-int tune_logger_watch(struct tune_logger *log, const char *gpus, int all)
+int tune_logger_watch(struct tune_logger *log, const char *gpus, const char *own, int all)
 {
     struct tune_gpus *g = NULL;
     log->gpus = all;
-    if (log->gpus > 0 && !(g = tune_gpus_open(gpus)))
+    if (log->gpus > 0 && !(g = tune_gpus_open(gpus)) && own && strcmp(own, gpus) && (g = tune_gpus_open(own)))
+        TRY(tune_logger_note(log, "figures of GPUs", "of this process's GPU alone, because those of other ranks cannot be read; energy takes them "
+                                                     "to be like it"));
+    else if (log->gpus > 0 && !g)
         TRY(tune_logger_note(log, "warning: no figures of GPUs", tune_error_message()));
     log->sampler = tune_sampler_new(g);
     return log->sampler ? 0 : -1;

@@ -112,10 +112,11 @@ int tune_logger_sync(struct tune_logger *log);
 
 /* tune_logger_watch - start to sample machine and GPUs (profilers/sampler.h), for
  * cpu_memory_utilization and gpu_*. gpus: PCI bus ids of this machine, separated by commas;
- * NULL: none, and their figures are 0. all: GPUs of the run, on all machines. Rates of one GPU are
+ * NULL: none, and their figures are 0. own: of this process, if those of others cannot be read;
+ * NULL: no such. all: GPUs of the run, on all machines. Rates of one GPU are
  * the run's, divided by that. gpu_energy takes GPUs of other machines to be like the ones here. If
  * this is not called, the memory in use at the end is reported. -1 with an error: no thread. */
-int tune_logger_watch(struct tune_logger *log, const char *gpus, int all);
+int tune_logger_watch(struct tune_logger *log, const char *gpus, const char *own, int all);
 
 /* tune_logger_planned - put the planned steps into the description. -1 with an error: no memory. */
 int tune_logger_planned(struct tune_logger *log, int64_t steps);

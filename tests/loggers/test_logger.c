@@ -749,7 +749,7 @@ static void watched(void **state)
         struct tune_logger *log = tune_logger_new(&(struct tune_logger_options){
             .program = "prog", .folder = folder, .properties = properties, .quiet = true});
         assert_got(log);
-        assert_ok(tune_logger_watch(log, ids[i], 2));
+        assert_ok(tune_logger_watch(log, ids[i], NULL, 2));
         struct tune_progress at = {.planned_steps = 1, .step = 1};
         struct tune_step_record r = step(1, 0, 1);
         r.begin = tune_moment_now();
