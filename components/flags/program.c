@@ -391,7 +391,8 @@ static void note_end(int number)
 static bool rank_0_ended(void)
 {
     struct sigaction wake = {.sa_handler = note_end};
-    double met_s = 1, apart_s = 2 + 3 * (tune_clock_s() - began_s), wait_s = options_of && options_of->comm ? met_s : fmin(apart_s, 20);
+    bool apart = launched.by == TUNE_BY_MPI && !(options_of && options_of->comm);
+    double wait_s = apart ? fmin(2 + 3 * (tune_clock_s() - began_s), 20) : 1;
     struct timespec left = {.tv_sec = (time_t)wait_s}, more = {.tv_nsec = 500000000};
     sigaction(SIGCONT, &wake, NULL);
     sigaction(SIGTERM, &wake, NULL);
