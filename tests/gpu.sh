@@ -268,14 +268,18 @@ curve() {
             { judge "$what, on $device" $?; return; }
         sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$tmp/$device/metrics.jsonl" >"$tmp/$device.losses"
     done
-    far=$(paste -d ' ' "$tmp/cpu.losses" "$tmp/cuda.losses" | awk -v steps="${GPU_STEPS:-50}" '
+    near "$what" "$far_at_most" cpu cuda "the CPU's"
+}
+# near NAME LIMIT A B WHOSE - the losses of run B differ from those of run A by at most LIMIT, relative.
+near() {
+    far=$(paste -d ' ' "$tmp/$3.losses" "$tmp/$4.losses" | awk -v steps="${GPU_STEPS:-50}" '
         { d = ($1 > $2 ? $1 - $2 : $2 - $1) / $1; if (!(d <= worst)) worst = d; n += NF == 2 }
         END { if (n == steps) printf "%.2g", worst; else print "missing" }')
-    first=$(head -n 1 "$tmp/cuda.losses") last=$(tail -n 1 "$tmp/cuda.losses")
-    if awk -v far="$far" -v limit="$far_at_most" 'BEGIN { exit !(far != "missing" && far <= limit) }'; then
-        ok "$what: loss $first to $last, at most $far from the CPU's (limit $far_at_most)"
+    first=$(head -n 1 "$tmp/$4.losses") last=$(tail -n 1 "$tmp/$4.losses")
+    if awk -v far="$far" -v limit="$2" 'BEGIN { exit !(far != "missing" && far <= limit) }'; then
+        ok "$1: loss $first to $last, at most $far from $5 (limit $2)"
     else
-        not_ok "$what: $far from the CPU's, limit $far_at_most"
+        not_ok "$1: $far from $5, limit $2"
     fi
 }
 # tiny_model - a model and texts to train it on; false if they cannot be made.
@@ -325,6 +329,22 @@ ranks() {
             judge "two ranks through NCCL${how:+, exactly}" $? || return
         done
         if cmp -s "$kept/$(echo "two ranks $how first" | tr ' ' -).txt" "$said"; then ok "... the same bits twice"; else not_ok "... the same bits twice"; fi
+    done
+    shards
+}
+# A training on two GPUs, whatever they share out, has the losses of one GPU.
+shards() {
+    tiny_model || return
+    for run in one ddp optimizer fsdp; do
+        case $run in one) more="--accumulate 2" ;; *) more="--ranks 2 --shard $run" ;; esac
+        into "a training, $run"
+        share 30 || { skip "a training on two GPUs" "no time is left"; return; }
+        # shellcheck disable=SC2086 # options without spaces
+        bounded $ours "$folder/finetune_full" --device cuda --model "$tmp/tiny" --dataset "$tmp/text.jsonl" ${GPU_CURVE:---max-length 64 --batch-size 4} \
+            --max-steps "${GPU_STEPS:-50}" --lr 1e-3 --log-every 1 --no-save --overwrite --output "$tmp/$run" $more >"$said" 2>&1 ||
+            { judge "a training on two GPUs, $run" $?; return; }
+        sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$tmp/$run/metrics.jsonl" >"$tmp/$run.losses"
+        [ $run = one ] || near "a training on two GPUs, --shard $run" 1e-4 one $run "one GPU's"
     done
 }
 

@@ -65,7 +65,8 @@ is "... one rank through NCCL" eval 'has "^1 ranks, gradients stay on the GPUs; 
 is "... without NCCL they are skipped" eval 'mv "$tmp/programs/tune_nccl.so" "$tmp/away"; TUNE_NCCL=/nowhere.so gpu "$tmp/programs" ranks; mv "$tmp/away" "$tmp/programs/tune_nccl.so"; has "^ok - ranks # SKIP NCCL is not installed"'
 if mpi_here; then
     is "gpu.sh: ranks, on two GPUs" eval 'OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none GPUS=2 CUDA_ON_CPU_GPUS=2 gpu "$tmp/programs" ranks || { cat "$tmp/out"; false; }'
-    is "... by NCCL and exactly, twice each" eval 'has "^ok - two ranks through NCCL, exactly" && [ "$(grep -c "^ok - ... the same bits twice" "$tmp/result.txt")" = 2 ] && has "^8 passed, 0 failed, 0 skipped"'
+    is "... by NCCL and exactly, twice each" eval 'has "^ok - two ranks through NCCL, exactly" && [ "$(grep -c "^ok - ... the same bits twice" "$tmp/result.txt")" = 2 ] && has "^11 passed, 0 failed, 0 skipped"'
+    is "... trainings on both have the losses of one GPU" eval 'for shard in ddp optimizer fsdp; do has "^ok - a training on two GPUs, --shard $shard: loss [0-9.]* to [0-9.]*, at most [0-9.e-]* from one GPU" || return 1; done'
 else
     skip "gpu.sh: ranks, on two GPUs" "no MPI here"
 fi
