@@ -21,17 +21,14 @@ best = max(cost.values())
 values = [sorted(set(column), key=lambda v: (not v.isdigit(), int(v) if v.isdigit() else v)) for column in zip(*cost)]
 for seed in range(int(sys.argv[2])):
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
-    noise, seen, n = random.Random(seed), set(), 0
+    noise, n = random.Random(seed), 0
     while n < 600:
         trial = study.ask()
         point = tuple(v[trial.suggest_int(str(k), 0, len(v) - 1)] if v[0].isdigit() else trial.suggest_categorical(str(k), v)
                       for k, v in enumerate(values))
-        n += point not in seen  # what is known costs nothing
-        seen.add(point)
+        n += 1  # TPE asks for the same point again and again: each time counts
         if cost[point] >= 0.99 * best:
             break
-        if len(study.trials) > 5000:
-            n = 600
         study.tell(trial, cost[point] * (1 + 0.02 * noise.gauss(0, 1)))
     print("-" if n >= 600 else n, flush=True)
 PYTHON
