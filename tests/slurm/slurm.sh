@@ -65,6 +65,12 @@ measuring oom oom 8
 kill -9 "$(field "$(echo "$leases" | sed -n 1p)" pid)"
 is "out of memory, as Slurm would say it (not made here): a row with the reason" eval 'ended 0 && says "failed .*Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && whole oom 1000 1008 && [ "$(rows oom status | grep -c failed)" = 1 ]'
 idle
+# Its row comes while others of the batch are still measured.
+PATH="$tmp/fake:$PATH" behind batch long.yaml batch --order model --maximize t --entities 8
+measuring batch batch 8
+kill -9 "$(field "$(echo "$leases" | sed -n 1p)" pid)"
+is "... in a batch of --order model" eval 'ended 0 && says "failed .*Slurm ended job [0-9_]+ on n[1-4]: OUT_OF_MEMORY" && says "^# finished +7 valid, 0 invalid, 1 failed" && [ "$(rows batch status | grep -c failed)" = 1 ]'
+idle
 
 # ---- values of --env ----
 cat >work.sh <<E2
