@@ -185,7 +185,7 @@ static int find_front(struct tune_picture *p, const struct tune_picture_drawing 
 /* Write the name of a curve. lines: some curves are lines by a model. */
 static int make_label(struct tune_picture *p, int64_t row, bool lines, const char **label)
 {
-    const char *series, *kind = !lines ? "" : tune_picture_modelled(p, row) ? "model" : "measured";
+    const char *series = "", *kind = !lines ? "" : tune_picture_modelled(p, row) ? "model" : "measured";
     char *text;
     TRY(values_to_string(p, row, p->series, p->series_count, &series));
     TAKE(text, p, TUNE_PICTURE_TITLE);
