@@ -46,6 +46,11 @@ int gpus_find(struct plan *plan)
     if (!(m->gpus = calloc(TUNE_GPUS, sizeof *m->gpus)))
         return no_memory();
     TRY(m->gpu_count = tune_gpus_find(asked ? asked : getenv(visible), m->gpus, &m->all_gpus));
+    if (m->gpu_count > 1 && tune_comm_can_start() < 0) {
+        if (!strstr(tune_error_message(), "as root")) /* recipes allow that themselves */
+            snprintf(m->no_ranks, sizeof m->no_ranks, "%s", tune_error_message());
+        tune_error_clear();
+    }
     return 0;
 }
 
@@ -65,20 +70,6 @@ static bool starts_ranks(const struct tune_experiment *e)
     return false;
 }
 
-/* True if mpirun cannot start ranks here. Recipes themselves allow it to run as root. */
-static bool lacks_mpi(char *why, size_t size)
-{
-    static int lacks = -1;
-    static char reason[512];
-    if (lacks < 0) {
-        lacks = tune_comm_can_start() < 0 && !strstr(tune_error_message(), "as root");
-        snprintf(reason, sizeof reason, "%s", lacks ? tune_error_message() : "");
-        tune_error_clear();
-    }
-    snprintf(why, size, "%s", reason);
-    return lacks;
-}
-
 int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value *inputs, char *why, size_t size)
 {
     const struct plan *plan = ((struct queue *)queue)->plan;
@@ -93,8 +84,8 @@ int gpus_lack(void *queue, const struct tune_binding *p, const struct tune_value
                  *named ? " (" : "", named, *named ? ")" : "", count, count == 1 ? "is" : "are");
     else if (*named && tune_experiment_input(p->experiment, input_name) >= 0 && n == 0)
         snprintf(why, size, "it names the GPU %s, but number_gpus 0 measures on the CPU", named);
-    else if (n > 1 && starts_ranks(p->experiment) && lacks_mpi(why, size))
-        return 1;
+    else if (n > 1 && starts_ranks(p->experiment) && *plan->machine.no_ranks)
+        snprintf(why, size, "%s", plan->machine.no_ranks);
     else if (*named && n > 0 && !is_model(plan, named))
         snprintf(why, size, "it names the GPU %s, but the GPU here is %s", named, *here ? here : "of no known model");
     else

@@ -56,6 +56,7 @@ struct machine {
     char host_class[512], before[512], gpu_class[512];
     struct tune_gpu *gpus; /* [gpu_count] GPUs for measurements */
     int gpu_count, all_gpus; /* all_gpus: number in the machine */
+    char no_ranks[512];      /* why mpirun cannot start ranks on several GPUs; "": it can */
     int *cpus, *cores, cpu_count, core_count; /* the processors, and the core of each */
 };
 
