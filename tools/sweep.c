@@ -414,7 +414,7 @@ static int begin_record(const struct plan *plan, struct queue *q)
     TRY(tune_copy_experiments(plan->store, plan->bindings, plan->space->reference_count));
     TRY(mark_programs(plan));
     TRY(tune_operation_begin(plan->store, plan->record.id, &q->own));
-    bool later = plan->record.launcher && plan->flags->resume; /* launch_follow: another process may follow it still */
+    bool later = plan->record.launcher && plan->flags->resume; /* by launch_follow, when no other process follows the operation */
     return writes_record(plan) && !later ? record_write(plan, q->progress, "running") : 0;
 }
 

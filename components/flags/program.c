@@ -386,8 +386,8 @@ static void note_end(int number)
     (void)number;
 }
 
-/* Rank 0 says what all ranks see. Whether it has ended while this one waited: mpirun sends SIGCONT then, and SIGTERM. Before the
- * ranks have met, rank 0 may still be on its way here. How long that takes on a busy machine, our own way tells. */
+/* Rank 0 prints the error that all ranks have. So wait for its end, of which mpirun tells by SIGCONT and SIGTERM. True if it came.
+ * Before the ranks have met, rank 0 may be slower than this rank. So the wait grows with the time that this rank has run. */
 static bool rank_0_ended(void)
 {
     struct sigaction wake = {.sa_handler = note_end};

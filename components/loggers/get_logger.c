@@ -477,7 +477,7 @@ static int watch(struct tune_logger *log, struct tune_comm *c, const struct tune
     }
     free(of);
     if (tune_comm_local(c, &place) < tune_comm_size(c))
-        TRY(tune_logger_note(log, "figures of GPUs", "sampled on this machine; energy takes the others' to be like these"));
+        TRY(tune_logger_note(log, "figures of GPUs", "sampled on this machine; gpu_energy assumes the same power on the other machines"));
     return tune_logger_watch(log, ids, dev->gpus, all);
 }
 

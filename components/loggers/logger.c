@@ -396,8 +396,8 @@ int tune_logger_watch(struct tune_logger *log, const char *gpus, const char *own
     struct tune_gpus *g = NULL;
     log->gpus = all;
     if (log->gpus > 0 && !(g = tune_gpus_open(gpus)) && own && strcmp(own, gpus) && (g = tune_gpus_open(own)))
-        TRY(tune_logger_note(log, "figures of GPUs", "of this process's GPU alone, because those of other ranks cannot be read; energy takes them "
-                                                     "to be like it"));
+        TRY(tune_logger_note(log, "figures of GPUs", "of this rank's GPU alone, because the GPUs of other ranks cannot be read; gpu_energy assumes "
+                                                     "the same power for each"));
     else if (log->gpus > 0 && !g)
         TRY(tune_logger_note(log, "warning: no figures of GPUs", tune_error_message()));
     log->sampler = tune_sampler_new(g);

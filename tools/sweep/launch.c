@@ -363,7 +363,7 @@ static int is_noted(struct launch *l, const struct tune_value *entity)
     return before;
 }
 
-/* Collect a point that the model chose, and add it to the record. Such a point that runs nowhere is given up. */
+/* Add a point that the model chose to the record, and collect it. A point that no machine can measure is given up. */
 static int collect_chosen(struct launch *l, struct tune_job *job, bool *new)
 {
     char why[sizeof job->why];
@@ -447,7 +447,8 @@ int launch_follow(struct launch *l)
         return mine < 0 ? -1 : 1;
     if (model_chooses(l->plan))
         TRY(points_reread(l->plan)); /* another follower may have gone on */
-    TRY(record_write(l->plan, p, "running"));
+    if (l->plan->flags->resume) /* else begin_record has written it */
+        TRY(record_write(l->plan, p, "running"));
     p->measured = p->failed = p->invalid = p->replayed = p->replayed_invalid = p->refused = 0; /* rows are counted again */
     int stopped = model_chooses(l->plan) ? follow_batches(l) : follow_rungs(l);
     tune_map_free(&l->noted);
