@@ -38,6 +38,11 @@ is "... each program ran once" eval '[ "$(sort -n log | uniq -d)" = "" ] && [ ! 
 is "the same as one list" eval 'space two.yaml 100 110 0.1 && launch two.yaml st --launcher "env,nice -n 1" && says "^# finished +10 valid"'
 is "a command that does not start: said, and the other one measures" eval 'space three.yaml 200 210 0.1 && launch three.yaml st --launcher "/nowhere/run" --launcher env && says "^# /nowhere/run: exit code 127: .*it is not used any more" && says "^# finished +10 valid"'
 refused "none starts" 3 "no host is left that can measure; 10 points are left" eval 'space four.yaml 300 310 0.1; "$sweep" four.yaml --experiments work.json --store st --share-cores --launcher /nowhere/run >/dev/null'
+# Each of the hosts reads the space, finds no GPU, and ends well without a row.
+sed 's/"inputs": \[/&{"identifier": "number_gpus", "default": 0, "domain": {"domainRange": [0, 9], "interval": 1}}, /' work.json >gpus.json
+printf 'entitySpace: [{identifier: a, propertyDomain: {values: [700]}}, {identifier: number_gpus, propertyDomain: {values: [8]}}]\nexperiments: [{actuatorIdentifier: custom_experiments, experimentIdentifier: work}]\n' >eight.yaml
+refused "points that no host can measure end the sweep" 3 "no host is left that can measure; 1 point is left" eval '"$sweep" eight.yaml --experiments gpus.json --store eight --share-cores --launcher env --gpus "" >shown'
+is "... it says which host ends without results" says "^# env: ended 5 times without a result, though points are left; it is not used any more: see .*/host-1.log"
 refused "slurm is no command" 2 "slurm cannot be combined" "$sweep" s.yaml --experiments work.json --store st --launcher slurm,env
 mkdir "a b"
 refused "a store whose path has a space" 2 "has no spaces" "$sweep" s.yaml --experiments work.json --store "a b/st" --launcher env
