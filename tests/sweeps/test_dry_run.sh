@@ -39,6 +39,12 @@ is "properties by name, each once" eval 'dry s.yaml --maximize bytes --minimize 
 is "equal values everywhere: nothing to model" eval 'dry s.yaml --maximize same && grep -q "^# expected values  *same: unknown: all 10 values of same are 1, so there is nothing to model$" shown && ! grep -q "^run.* same" shown'
 is "a property without a value" eval 'dry s.yaml --maximize fifth && grep -q "^# expected values  *fifth: unknown: nothing is known of fifth: no entity of this space has a value$" shown || { cat shown; false; }'
 is "with --order model" eval 'dry s.yaml --order model --entities 20 --maximize speed --where "kind != \"rare\"" && grep -qE "^run .*  speed [0-9.]+ \(" shown || { cat shown; false; }'
+search="s.yaml --order model --maximize speed --seed 1 --where kind!=\"rare\""
+is "... later entities are a guess, and it says so once" eval 'dry s.yaml --order model --entities 20 --maximize speed --where "kind != \"rare\"" && [ "$(grep -c "^# model  *each result changes which entities come next, so the later ones of this list are a guess$" shown)" = 1 ]'
+is "... a search" eval '"$sweep" $search --store st2 --entities 16 >found && grep -q "16 valid" found || { cat found; false; }'
+is "... a dry run of the same: the same entities in the same order, all of them known" eval 'dry $search --store st2 --entities 16 && grep -q "^# 0 of 16 would be measured, 16 are known" shown && ! grep -q "waits:\|guess" shown &&
+    sed -n "s/^ *[0-9]*\/.*measured.*  a \([0-9]*\), b \([0-9]*\), kind \([a-z]*\)$/a.\1-b.\2-kind.\3/p" found >real && sed -n "s/^known *\([^ ]*\) .*/\1/p" shown >dry && [ "$(wc -l <real)" = 16 ] && cmp real dry || { cat shown; false; }'
+is "... and of a longer one: first these" eval 'dry $search --store st2 --entities 20 && grep -q "^# 4 of 20 would be measured, 16 are known" shown && head -n 16 shown | sed -n "s/^known *\([^ ]*\) .*/\1/p" | cmp - real || { cat shown; false; }'
 is "with --order halving, whose rungs have a budget" eval 'dry s.yaml --order halving --maximize speed --budget steps=1..4 && grep -q "^# rung 3 of 3" shown && grep -q "^# estimated time" shown && grep -qE "^run .*  speed ([0-9.]+ \(|unknown: kind rare)" shown || { cat shown; false; }'
 refused "a property that is none" 2 "experiment work has no property spee" "$sweep" s.yaml --dry-run --maximize spee
 refused "a text" 2 "property label of experiment work is a text" "$sweep" s.yaml --dry-run --minimize label

@@ -150,6 +150,7 @@ static int print_jobs(struct queue *q, struct tally *t)
     int more;
     while ((more = tune_jobs_next(q->jobs, &job)) == 1 && !is_stopped(plan)) {
         int code = queue_add_point(q, &job) < 0 || unused_count(plan, q->progress, &job) < 0 ? -1 : print_job(plan, t, &job);
+        code = code < 0 ? code : model_dry_job(plan, &q->model, &job);
         tune_job_free(&job);
         TRY(code);
     }
@@ -200,6 +201,8 @@ int dry_run(struct queue *q, const struct slots *slots)
     TRY(planned);
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)t.runs,
            (long long)(planned ? planned : t.runs + t.known + t.refused), (long long)t.known, (long long)t.refused);
+    if (q->model.search && t.runs > 1)
+        puts("# model               each result changes which entities come next, so the later ones of this list are a guess");
     if (t.unfit > 0)
         printf("# memory              %lld of these will not fit, by the plan of the program\n",
                (long long)t.unfit);

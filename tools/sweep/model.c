@@ -147,6 +147,7 @@ void model_free(struct model_order *m)
     tune_search_free(m->search);
     tune_expression_free(m->within);
     tune_map_free(&m->indexes);
+    model_dry_free(m->dry);
     for (int i = 0; i < m->entity_count; i++)
         free(m->entities[i].entity);
     free(m->entities);
@@ -167,15 +168,19 @@ void model_print(const struct plan *plan)
 
 /* ---- rows ---- */
 
-/* Add a row of an entity. Without one of the values it is invalid. */
-static int add_row(struct model_order *m, struct model_entity *e, const struct tune_cell *cells)
+bool model_row_values(const struct model_order *m, const struct tune_cell *cells, double *values)
 {
-    double values[TUNE_SEARCH_VALUES] = {0};
     bool valid = !strcmp(cells[0].text, "valid");
     for (int i = 1; i < m->column_count; i++) {
         valid = valid && !cells[i].absent;
         values[i - 1] = cells[i].absent ? 0 : cells[i].number;
     }
+    return valid;
+}
+
+/* Add a row of an entity. */
+static int add_row(struct model_order *m, struct model_entity *e, bool valid, const double *values)
+{
     bool within = !valid || !m->within || is_within(m, values);
     e->rows++;
     m->row_count++;
@@ -223,10 +228,24 @@ static int add_group(const struct plan *plan, struct model_order *m, struct tune
     }
     struct model_entity *e = &m->entities[*index - 2];
     while (e->rows < group->results) {
+        double values[TUNE_SEARCH_VALUES] = {0};
         const struct tune_cell *cells = tune_view_cells(v, e->rows);
-        TRY(cells ? add_row(m, e, cells) : -1);
+        TRY(cells ? 0 : -1);
+        bool valid = model_row_values(m, cells, values);
+        TRY(add_row(m, e, valid, values));
     }
     return 0;
+}
+
+int model_add_row(const struct plan *plan, struct model_order *m, const struct tune_value *entity, bool valid, const double *values)
+{
+    int64_t *index = index_of(plan, m, entity);
+    TRY(index ? 0 : -1);
+    if (*index < 2) {
+        TRY(add_entity(plan, m, entity, true));
+        *index = m->entity_count + 1;
+    }
+    return add_row(m, &m->entities[*index - 2], valid, values);
 }
 
 int model_read_rows(const struct plan *plan, struct model_order *m)
