@@ -420,22 +420,6 @@ static void append_interval(char *text, size_t size, const char *what, double ev
                     every == TUNE_EACH_EPOCH ? (double)epoch : fmax(1, every * (double)tune_loader_planned_steps(load)), share);
 }
 
-/* Ranks that differ would train something that nobody asked for. */
-static int agree(struct tune_comm *c, const struct tune_device *dev, const struct tune_model_identity *model, struct tune_dataset *data)
-{
-    struct tune_host host;
-    char text[64];
-    if (!c || tune_comm_size(c) == 1)
-        return 0;
-    tune_host_read(&host);
-    TRY(tune_comm_agree(c, "the build of the program", host.build_id));
-    TRY(tune_comm_agree(c, "the device: its processor, threads and kernels", dev->description));
-    snprintf(text, sizeof text, "%016" PRIx64, model->fingerprint);
-    TRY(tune_comm_agree(c, "the weights of `model`", text));
-    snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64, tune_dataset_fingerprint(data), tune_dataset_rows(data));
-    return tune_comm_agree(c, "the rows of `dataset`", text);
-}
-
 static int note_ranks(struct tune_logger *log, const struct tune_flags *flags)
 {
     static const char *const kept[] = {"copy of the model", "copy of the model, its part of the optimizer's moments and averages,",
@@ -490,7 +474,7 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     struct tune_loader_options loader = tune_get_loader_options(flags);
     TRY(tune_model_find(flags->model, folder));
     TRY(tune_model_identity(folder, &identity));
-    TRY(agree(flags->comm, dev, &identity, data));
+    TRY(tune_ranks_agree(flags, dev, folder, &identity, data));
     TRY(note_ranks(log, flags));
     TRY(tune_logger_device(log, dev->threads, dev->description));
     TRY(watch(log, flags->comm, dev));

@@ -129,6 +129,14 @@ int tune_logger_compare(struct tune_logger *log, const char *member, const char 
 int tune_logger_warn_of(struct tune_logger *log, const char *member, const char *inner,
                         const char *what);
 
+/* tune_ranks_agree - 0 if all ranks have the same build, device, model, adapter, rows and files of
+ * options. -1 with an error of kind USAGE that names two ranks and what differs. folder: the
+ * model's. All ranks call it. */
+struct tune_model_identity;
+int tune_ranks_agree(const struct tune_flags *flags, const struct tune_device *dev,
+                     const char *folder, const struct tune_model_identity *weights,
+                     struct tune_dataset *data);
+
 /* tune_logger_compare_file - the same for a data file's fingerprint, size and time of change.
  * option: its name in messages. */
 int tune_logger_compare_file(struct tune_logger *log, const char *member, const char *option);
