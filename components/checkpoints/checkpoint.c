@@ -679,10 +679,14 @@ static int rescue(void *checkpoint, char *text, size_t size)
 int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, struct tune_optimizer *opt,
                            struct tune_loader *load, struct tune_evaluator *eval, struct tune_progress *at)
 {
-    bool follows = tune_comm_follows(c->options.comm);
-    TRY((follows ? follow : resume)(c, m, opt, load, at));
+    struct tune_comm *comm = c->options.comm;
+    if (comm)
+        tune_comm_alone(comm, true); /* some ranks may read faster than others */
+    TRY((tune_comm_follows(comm) ? follow : resume)(c, m, opt, load, at));
+    if (comm)
+        tune_comm_alone(comm, false);
     /* rank 0 changes the folder only when all have read it */
-    TRY(c->options.comm ? tune_comm_await(c->options.comm, "the checkpoint to go on from") : 0);
+    TRY(comm ? tune_comm_barrier(comm, "the checkpoint to go on from") : 0);
     c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));
     c->eos_token = tune_dataset_eos_token(tune_loader_dataset(load));
     c->end_id = tune_dataset_end_id(tune_loader_dataset(load));

@@ -1,11 +1,13 @@
 /* comm.c - collectives over a transport: a queue with a thread, comparison before each, sums in order. */
 #include "comm/comm.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "comm/gpu.h"
@@ -17,15 +19,15 @@
 
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. PATIENCE_S: the
- * default of timeout_s. */
-enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20 };
-static const double PATIENCE_S = 300, ENDLESS_S = 1e9;
+ * default of timeout_s. BEAT: in what part of timeout_s a rank that works alone says that it is alive. */
+enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
+static const double PATIENCE_S = 300;
 
 /* Each rank says this before each collective. */
 struct fingerprint {
     int64_t number, step;
     uint64_t count, element;
-    int32_t kind, root, on_device, unused;
+    int32_t kind, root, on_device, alone; /* alone: nothing yet, it works alone */
     char what[WHAT];
 };
 
@@ -33,7 +35,6 @@ struct queued {
     struct tune_collective what;
     char name[WHAT];
     int64_t step;
-    bool patient; /* tune_comm_await's */
     bool apart;   /* tune_comm_start's */
 };
 
@@ -59,7 +60,7 @@ struct tune_comm {
     struct queued queue[QUEUE];
     int64_t started, finished;
     double opened_s;
-    bool failed, stop, threaded;
+    bool failed, stop, threaded, alone;
     struct tune_error error;
     struct tune_collective_record records[RECORDS];
     uint64_t bytes;
@@ -143,7 +144,7 @@ static int late_error(const struct tune_comm *c, int late, const char *what)
                           tune_error_message(), c->t.rank, what);
 }
 
-/* Wait for all ranks, and compare. */
+/* Wait for all ranks, and compare. 1: one of them works alone, and is alive. */
 static int meet(struct tune_comm *c, const struct fingerprint *mine, double timeout_s)
 {
     int late = -1;
@@ -153,6 +154,9 @@ static int meet(struct tune_comm *c, const struct fingerprint *mine, double time
     if (late >= 0)
         return late_error(c, late, ours);
     TRY(status);
+    for (int r = 0; r < c->t.size; r++)
+        if (c->said[r].alone)
+            return 1;
     for (int r = 0; r < c->t.size; r++) {
         if (!memcmp(&c->said[r], &c->said[0], sizeof *mine))
             continue;
@@ -306,6 +310,18 @@ static int check_collective(const struct tune_comm *c, const struct tune_collect
 
 /* ---- the thread ---- */
 
+/* pthread_cond_timedwait from now on. */
+static int wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    int64_t ns = until.tv_nsec + (int64_t)((seconds < 1e6 ? seconds : 1e6) * 1e9);
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    return pthread_cond_timedwait(cond, lock, &until);
+}
+
+
 /* Latch the first error. The lock is held. */
 static void fail(struct tune_comm *c)
 {
@@ -327,9 +343,11 @@ static void run(struct tune_comm *c, int64_t number)
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind, .count = q->what.count,
                                               .at_s = began - c->opened_s};
     memcpy(record->what, q->name, sizeof record->what);
-    double timeout_s = q->patient ? ENDLESS_S : c->timeout_s;
+    double timeout_s = c->timeout_s;
+    int status = 1;
     pthread_mutex_unlock(&c->lock);
-    int status = meet(c, &mine, timeout_s);
+    while (status > 0)
+        status = meet(c, &mine, timeout_s);
     double all_there = tune_clock_s();
     pthread_mutex_lock(&c->lock);
     record->waited_s = all_there - began;
@@ -350,6 +368,20 @@ static void run(struct tune_comm *c, int64_t number)
     pthread_cond_broadcast(&c->over);
 }
 
+/* This rank works alone: tell the others that it is alive. The lock is held at the beginning and at the end. */
+static void beat(struct tune_comm *c)
+{
+    struct fingerprint mine = {.alone = 1, .step = c->step, .what = "work of one rank alone"};
+    double timeout_s = c->timeout_s;
+    pthread_mutex_unlock(&c->lock);
+    int status = meet(c, &mine, timeout_s);
+    pthread_mutex_lock(&c->lock);
+    if (status < 0) {
+        fail(c);
+        pthread_cond_broadcast(&c->over);
+    }
+}
+
 static void *work(void *comm)
 {
     struct tune_comm *c = comm;
@@ -359,8 +391,10 @@ static void *work(void *comm)
             run(c, c->finished + 1);
         else if (c->stop)
             break;
-        else
+        else if (!c->alone)
             pthread_cond_wait(&c->more, &c->lock);
+        else if (wait_for(&c->more, &c->lock, c->timeout_s / BEAT) == ETIMEDOUT && c->alone && c->finished == c->started)
+            beat(c);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -375,7 +409,7 @@ static int give_error(struct tune_comm *c)
     return -1;
 }
 
-static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool patient, bool apart)
+static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool apart)
 {
     TRY(check_collective(c, what));
     pthread_mutex_lock(&c->lock);
@@ -388,7 +422,7 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
     }
     int64_t number = ++c->started;
     struct queued *q = &c->queue[number % QUEUE];
-    *q = (struct queued){.what = *what, .step = c->step, .patient = patient, .apart = apart};
+    *q = (struct queued){.what = *what, .step = c->step, .apart = apart};
     snprintf(q->name, sizeof q->name, "%s", what->what);
     if (!c->threaded) /* one rank: nothing to wait for */
         run(c, number);
@@ -400,7 +434,7 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
 
 int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
 {
-    return start(c, what, false, true);
+    return start(c, what, true);
 }
 
 static int finish(struct tune_comm *c, int64_t number, bool apart)
@@ -422,14 +456,21 @@ int tune_comm_wait(struct tune_comm *c, int64_t number)
 
 int tune_comm_do(struct tune_comm *c, const struct tune_collective *what)
 {
-    int64_t number = start(c, what, false, false);
+    int64_t number = start(c, what, false);
     return number < 0 ? -1 : finish(c, number, false);
 }
 
-int tune_comm_await(struct tune_comm *c, const char *what)
+int tune_comm_barrier(struct tune_comm *c, const char *what)
 {
-    int64_t number = start(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = what}, true, false);
-    return number < 0 ? -1 : finish(c, number, false);
+    return tune_comm_do(c, &(struct tune_collective){.kind = TUNE_BARRIER, .what = what});
+}
+
+void tune_comm_alone(struct tune_comm *c, bool alone)
+{
+    pthread_mutex_lock(&c->lock);
+    c->alone = alone;
+    pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void *tune_comm_gather(struct tune_comm *c, const char *what, const void *mine, size_t bytes)

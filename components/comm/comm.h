@@ -111,12 +111,15 @@ size_t tune_comm_share_count(const struct tune_comm *c, size_t count);
  * starts. Returns its number, or -1 with an error.
  * tune_comm_wait - wait until that collective is over. -1 with an error: it, or one before, failed.
  * tune_comm_do - start it and wait.
- * tune_comm_await - a barrier without a limit of time, for work that one rank does alone, such as a
- * save. A rank that ends is noticed all the same. */
+ * tune_comm_barrier - all ranks wait until all are there.
+ * tune_comm_alone - true: this rank goes to work that takes it longer than the others, such as a
+ * save. In their next collective they wait for it as long as its process is alive and not stopped.
+ * false: its work is over. */
 int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what);
 int tune_comm_wait(struct tune_comm *c, int64_t number);
 int tune_comm_do(struct tune_comm *c, const struct tune_collective *what);
-int tune_comm_await(struct tune_comm *c, const char *what);
+int tune_comm_barrier(struct tune_comm *c, const char *what);
+void tune_comm_alone(struct tune_comm *c, bool alone);
 
 /* tune_comm_gather - the same number of bytes of each rank, one behind the other, which the caller
  * frees (free). NULL with an error.

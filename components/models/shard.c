@@ -223,7 +223,6 @@ struct request {
 static int pass_request(struct tune_model *m, struct request *r, const char *what)
 {
     struct tune_collective tell = {.kind = TUNE_BROADCAST, .what = what, .to = r, .count = 1, .element = sizeof *r};
-    TRY(tune_comm_await(m->comm, what));
     return tune_comm_do(m->comm, &tell);
 }
 
@@ -235,6 +234,8 @@ static int ask(struct tune_model *m, struct request r)
 void tune_model_alone(struct tune_model *m)
 {
     m->alone = m->shard != TUNE_DDP;
+    if (m->comm)
+        tune_comm_alone(m->comm, true);
 }
 
 /* Do one thing that rank 0 asked for. room: TUNE_PIECE floats. */
@@ -267,8 +268,10 @@ int tune_model_together(struct tune_model *m, struct tune_comm *comm, const char
 {
     if (!comm)
         return 0;
+    if (tune_comm_rank(comm) == 0)
+        tune_comm_alone(comm, false);
     if (m->shard == TUNE_DDP)
-        return tune_comm_await(comm, what);
+        return tune_comm_barrier(comm, what);
     if (tune_comm_rank(m->comm) > 0)
         return serve(m);
     TRY(ask(m, (struct request){.what = END}));

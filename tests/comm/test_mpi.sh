@@ -21,6 +21,9 @@ is "the killed one is named, with what the others did" says 'rank 0 of 3 (proces
 is "one stops: the others give up" survive 2 stopped 1 10 4 before
 is "and say what became of it" says 'rank 1 of 2 (process [0-9]* on .*) did not come within 10 s, because it has been stopped; rank 0 waited for it in barrier of "some", step 4'
 is "one stops while bytes move" survive 2 stopped 1 10 6 1000
+is "one works alone for longer than ranks wait: the others know that it is alive" eval 'run 3 works 1 4 5 before && grep -q "^3 ranks" "$tmp/out" || { cat "$tmp/err"; false; }'
+is "one is stopped while it works alone: the others give up" survive 3 rests 0 4 5 before
+is "and say so" says 'rank 0 of 3 (process [0-9]* on .*) did not come within 4 s, because it has been stopped; rank [12] waited for it in broadcast of "some"'
 is "one leaves as if all were well: the launcher fails" survive 3 leaves 1
 is "one ends after an error of its own: the others do not wait for it" eval '! run 3 closes 1 && says "^ranks: rank 1 has no space left" && says "rank 1 of 3 .* has ended; rank [02] waited for it in barrier" && [ "$(messages)" = 2 ]'
 is "one does something else: both are named, once" eval '! run 3 differs 2 && says "rank 0 on .* is at barrier of \"some\", step 4; rank 2 on .* is at all_gather of \"some\", step 4" && [ "$(messages)" = 1 ]'

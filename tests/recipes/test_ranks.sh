@@ -119,6 +119,9 @@ for who in killed first; do
 done
 is "rank 1 stands still: the others give up after --timeout" eval '
     begin still --ranks 2 --timeout 2 && kill -STOP "$(rank 1 still)" && ! { wait $run; } && grep -q "rank 1 of 2.* did not come within 2 s\|no bytes came for 2 s" still.out && whole still'
+is "rank 0 stands still while it saves: the others give up, too" eval '
+    "$full" $rows --ranks 2 --timeout 2 --save-every 1 --max-steps 100000 --eval-every 0 --output asleep >asleep.out 2>&1 </dev/null & run=$!
+    await 1 eval "ls asleep | grep -q \"^checkpoint-[0-9]*\\.tmp\"" && kill -STOP "$(rank 0 asleep)" && ! { wait $run; } && grep -q "rank 0 of 2.* did not come within 2 s\|no bytes came for 2 s" asleep.out || { tail -n 3 asleep.out; false; }'
 is "... and it is ended, too" eval 'await 0 eval "! pgrep -f -- \"$full.*--output still\""'
 
 # ---- what is refused ----
@@ -136,7 +139,27 @@ two() { mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --overwrite --
 is "two folders with the same files" eval 'two >two.out 2>&1 || { cat two.out; false; }'
 sed -i '$s/Say/Ask/' elsewhere/rows.jsonl
 refused "ranks with other data" 2 "ranks differ in the rows of --dataset: rank 1 on" two
-cp rows.jsonl elsewhere && printf 'X' | dd of=elsewhere/model/model.safetensors bs=1 seek=20000 conv=notrunc 2>/dev/null
+cp rows.jsonl elsewhere
+# change FILE SED-COMMAND - in the folder of rank 1.
+change() { sed -i "$2" "elsewhere/$1" && ! cmp -s "$1" "elsewhere/$1"; }
+back() { cp "$1" "elsewhere/$1"; }
+for one in config.json:rms_norm_eps tokenizer.json:content; do
+    file=${one%:*}
+    change model/$file "0,/${one#*:}/s/${one#*:}\(\" *: *\)/${one#*:}\1 /"
+    refused "ranks with another $file" 2 "ranks differ in the files of --model beside its weights, such as config.json and tokenizer.json: rank 1 on" two
+    back model/$file
+done
+head -n 5 rows.jsonl >held.jsonl && cp held.jsonl elsewhere
+trainer=$full
+with() { extra=$1; mpirun -q --bind-to none -n 1 "$trainer" $rows --max-steps 2 --overwrite --output "$tmp/differ" $extra : -n 1 -wdir elsewhere "$trainer" $rows --max-steps 2 --overwrite --output "$tmp/differ" $extra; }
+is "equal files of other options" eval 'with "--train-split 1 --eval-dataset held.jsonl" >differ.out 2>&1 || { cat differ.out; false; }'
+change held.jsonl '$s/Say/Ask/'
+refused "ranks with other rows to evaluate" 2 "ranks differ in the files of --eval-dataset: rank 1 on" with "--train-split 1 --eval-dataset held.jsonl"
+is "an adapter to go on with" eval '"$BUILD/finetune_lora" $rows --max-steps 1 --lora-r 2 --output lora >lora.out 2>&1 && cp -rL lora/checkpoint-final adapter && cp -r adapter elsewhere'
+change adapter/adapter_config.json 's/"lora_alpha": *[0-9.]*/"lora_alpha": 999/'
+trainer=$BUILD/finetune_lora
+refused "ranks with another adapter" 2 "ranks differ in the files of --adapter: rank 1 on" with "--adapter adapter"
+printf 'X' | dd of=elsewhere/model/model.safetensors bs=1 seek=20000 conv=notrunc 2>/dev/null
 refused "ranks with another model" 2 "ranks differ in the weights of --model: rank 1 on" two
 cp model/model.safetensors elsewhere/model && cp "$here/recipes/finetune_full.c" changed.c && echo 'const int another = 1;' >>changed.c
 is "another build" eval '(cd "$here" && sh tests/recipes/build.sh "$tmp/tree2" "$tmp/changed.c") && export TUNE_DEFAULTS=$here/defaults'
