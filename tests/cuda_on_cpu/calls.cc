@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 /* Errors after which a GPU does nothing more for the process are LAST. */
@@ -49,7 +50,41 @@ static const struct {
      "dependency created on uncaptured work in another stream"},
 };
 
-static cudaError_t last_error, lost; /* lost: the error after which nothing works */
+static thread_local cudaError_t last_error;
+static cudaError_t lost; /* the error after which nothing works */
+
+/* ---- threads ---- */
+
+static std::mutex turn;
+static thread_local int turn_depth; /* of this thread */
+
+emu::my_turn::my_turn()
+{
+    if (turn_depth++ == 0)
+        turn.lock();
+}
+
+emu::my_turn::~my_turn()
+{
+    if (--turn_depth == 0)
+        turn.unlock();
+}
+
+emu::let_others::let_others() : depth(turn_depth)
+{
+    if (depth > 0)
+        turn.unlock();
+    turn_depth = 0;
+}
+
+emu::let_others::~let_others()
+{
+    turn_depth = depth;
+    if (depth > 0)
+        turn.lock();
+}
+
+/* ---- errors ---- */
 
 const char *cudaGetErrorName(cudaError_t error)
 {

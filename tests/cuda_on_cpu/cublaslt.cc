@@ -10,11 +10,10 @@
 
 /* Begins a call of cuBLASLt. */
 #define EMU_LT_CALLED(name)                                                                        \
-    do {                                                                                           \
-        if (cudaError_t error_ = emu::called(name))                                                \
-            return error_ == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED                \
-                                                       : CUBLAS_STATUS_EXECUTION_FAILED;           \
-    } while (0)
+    emu::my_turn turn_;                                                                            \
+    if (cudaError_t error_ = emu::called(name))                                                    \
+    return error_ == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED                        \
+                                               : CUBLAS_STATUS_EXECUTION_FAILED
 
 struct emu_blas {
     bool open;

@@ -227,6 +227,7 @@ static ncclResult_t issue(emu_nccl *c)
 
 static ncclResult_t take(const call &k, ncclComm_t comm, cudaStream_t stream)
 {
+    my_turn turn;
     if (called("nccl") != cudaSuccess)
         return ncclSystemError;
     if ((k.from && !memory_holds(k.from, gives(comm, k) ? k.bytes : 0)) ||
@@ -252,6 +253,7 @@ ncclResult_t ncclGroupStart(void)
 
 ncclResult_t ncclGroupEnd(void)
 {
+    my_turn turn;
     emu_nccl *c = group_comm;
     if (depth == 0)
         return ncclInvalidUsage;
@@ -347,6 +349,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
 /* Each question takes one thing that was asked for. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error)
 {
+    my_turn turn;
     *error = ncclSuccess;
     if (!c->met) {
         c->met = all_there(c, "here");
@@ -381,6 +384,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
+    my_turn turn;
     c->aborted = true;
     return ncclSuccess;
 }

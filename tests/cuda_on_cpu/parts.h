@@ -65,12 +65,24 @@ cudaError_t returned(cudaError_t error);
 cudaError_t called(const char *name, bool waits = false);
 bool is_lost();
 
+/* Threads take turns: one of them is in the emulator. Nests.
+ * let_others - while one of these lives, others may come in. */
+struct my_turn {
+    my_turn();
+    ~my_turn();
+    my_turn(const my_turn &) = delete;
+};
+struct let_others {
+    int depth;
+    let_others();
+    ~let_others();
+};
+
 /* Begins a call of the runtime. */
 #define EMU_CALLED(...)                                                                            \
-    do {                                                                                           \
-        if (cudaError_t error_ = emu::called(__VA_ARGS__))                                         \
-            return error_;                                                                         \
-    } while (0)
+    emu::my_turn turn_;                                                                            \
+    if (cudaError_t error_ = emu::called(__VA_ARGS__))                                             \
+    return error_
 
 } // namespace emu
 #endif

@@ -79,6 +79,7 @@ static void run_until(emu_stream *s, uint64_t number, bool patient = true)
         if (!is_lost() && s->waiting.front().ready && !s->waiting.front().ready()) {
             if (!patient)
                 return;
+            let_others others;
             std::this_thread::sleep_for(std::chrono::microseconds(200));
             continue;
         }
@@ -210,6 +211,19 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     (*stream)->blocking = !(flags & cudaStreamNonBlocking);
     streams.push_back(*stream);
     return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most)
+{
+    EMU_CALLED("cudaDeviceGetStreamPriorityRange");
+    *least = 0;
+    *most = -5;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
