@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/try.h"
+#include "devices/device.h"
 
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. PATIENCE_S: the
@@ -36,6 +37,7 @@ struct queued {
     char name[WHAT];
     int64_t step;
     bool apart;   /* tune_comm_start's */
+    void *mark;   /* on_device: behind what the device does first; NULL: no such thing */
 };
 
 struct peer {
@@ -321,7 +323,6 @@ static int wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
     return pthread_cond_timedwait(cond, lock, &until);
 }
 
-
 /* Latch the first error. The lock is held. */
 static void fail(struct tune_comm *c)
 {
@@ -330,24 +331,37 @@ static void fail(struct tune_comm *c)
     c->failed = true;
 }
 
+/* The device has done what comes before the collective. The lock is held at the beginning and at the end. */
+static int reach(struct tune_comm *c, struct queued *q, const struct fingerprint *mine)
+{
+    void *mark = q->mark;
+    int late = -1, status = 0;
+    q->mark = NULL;
+    pthread_mutex_unlock(&c->lock);
+    if (mark && tune_gpu_reach(c->gpu, mark, &late) < 0)
+        status = move_error(c, mine, late);
+    pthread_mutex_lock(&c->lock);
+    return status;
+}
+
 /* Run the collective of that number. The lock is held at the beginning and at the end. */
 static void run(struct tune_comm *c, int64_t number)
 {
-    const struct queued *q = &c->queue[number % QUEUE];
+    struct queued *q = &c->queue[number % QUEUE];
     struct fingerprint mine = {.number = number, .step = q->step, .count = q->what.count, .element = q->what.element,
                                .kind = (int32_t)q->what.kind, .root = q->what.root, .on_device = q->what.on_device};
     struct tune_collective_record *record = &c->records[number % RECORDS];
     int late = -1;
     memcpy(mine.what, q->name, sizeof mine.what);
+    int status = reach(c, q, &mine);
     double began = tune_clock_s();
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind, .count = q->what.count,
                                               .at_s = began - c->opened_s};
     memcpy(record->what, q->name, sizeof record->what);
     double timeout_s = c->timeout_s;
-    int status = 1;
     pthread_mutex_unlock(&c->lock);
-    while (status > 0)
-        status = meet(c, &mine, timeout_s);
+    for (int again = status == 0; again > 0;)
+        status = again = meet(c, &mine, timeout_s);
     double all_there = tune_clock_s();
     pthread_mutex_lock(&c->lock);
     record->waited_s = all_there - began;
@@ -412,17 +426,21 @@ static int give_error(struct tune_comm *c)
 static int64_t start(struct tune_comm *c, const struct tune_collective *what, bool apart)
 {
     TRY(check_collective(c, what));
+    void *mark = what->on_device ? tune_device_mark(tune_gpu_device(c->gpu)) : NULL;
+    TRY(what->on_device && !mark ? -1 : 0);
     pthread_mutex_lock(&c->lock);
     while (!c->failed && c->started - c->finished == QUEUE)
         pthread_cond_wait(&c->over, &c->lock);
     if (c->failed) {
         give_error(c);
         pthread_mutex_unlock(&c->lock);
+        if (mark)
+            tune_device_unmark(tune_gpu_device(c->gpu), mark);
         return -1;
     }
     int64_t number = ++c->started;
     struct queued *q = &c->queue[number % QUEUE];
-    *q = (struct queued){.what = *what, .step = c->step, .apart = apart};
+    *q = (struct queued){.what = *what, .step = c->step, .apart = apart, .mark = mark};
     snprintf(q->name, sizeof q->name, "%s", what->what);
     if (!c->threaded) /* one rank: nothing to wait for */
         run(c, number);
@@ -432,21 +450,39 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
     return number;
 }
 
-int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
-{
-    return start(c, what, true);
-}
-
+/* On a device, only the time counts in which it has no other operations. */
 static int finish(struct tune_comm *c, int64_t number, bool apart)
 {
     double began = tune_clock_s();
+    bool computes = c->gpu && tune_gpu_computes(c->gpu, c->queue[number % QUEUE].what.kind);
+    void *mark = apart && c->gpu && !computes ? tune_device_mark(tune_gpu_device(c->gpu)) : NULL;
     pthread_mutex_lock(&c->lock);
-    while (!c->failed && c->finished < number)
-        pthread_cond_wait(&c->over, &c->lock);
+    while (!c->failed && c->finished < number) {
+        if (mark && tune_device_reached(tune_gpu_device(c->gpu), mark)) {
+            mark = NULL;
+            began = tune_clock_s();
+        }
+        if (mark)
+            wait_for(&c->over, &c->lock, 5e-5);
+        else
+            pthread_cond_wait(&c->over, &c->lock);
+    }
     int status = c->finished < number ? give_error(c) : 0;
-    c->blocked_s += apart ? tune_clock_s() - began : 0;
+    double reached = c->opened_s + c->records[number % RECORDS].at_s;
+    began = computes && reached > began ? reached : began;
+    c->blocked_s += apart && !mark ? tune_clock_s() - began : 0;
     pthread_mutex_unlock(&c->lock);
+    if (mark)
+        tune_device_unmark(tune_gpu_device(c->gpu), mark);
     return status;
+}
+
+int64_t tune_comm_start(struct tune_comm *c, const struct tune_collective *what)
+{
+    int64_t number = start(c, what, true);
+    if (number > 0 && what->on_device && tune_gpu_computes(c->gpu, what->kind) && finish(c, number, true) < 0)
+        return -1;
+    return number;
 }
 
 int tune_comm_wait(struct tune_comm *c, int64_t number)
@@ -610,6 +646,11 @@ bool tune_comm_has_device(const struct tune_comm *c)
     return c->gpu;
 }
 
+bool tune_comm_beside_device(const struct tune_comm *c)
+{
+    return c->gpu && !c->exact;
+}
+
 const char *tune_comm_about_device(const struct tune_comm *c)
 {
     return c->about;
@@ -624,6 +665,10 @@ struct tune_link_place tune_comm_link(struct tune_comm *c, struct tune_device *d
 void tune_comm_set_gpu(struct tune_comm *c, struct tune_comm_gpu *g, const char *about)
 {
     pthread_mutex_lock(&c->lock);
+    for (int i = 0; c->gpu && i < QUEUE; i++) { /* collectives that did not run any more, after an error */
+        tune_device_unmark(tune_gpu_device(c->gpu), c->queue[i].mark);
+        c->queue[i].mark = NULL;
+    }
     if (c->gpu && c->failed)
         tune_gpu_failed(c->gpu);
     pthread_mutex_unlock(&c->lock);

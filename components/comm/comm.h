@@ -52,7 +52,7 @@ struct tune_collective {
     size_t element;    /* bytes of an element; reduce_scatter: 4 */
     int root;          /* of broadcast */
     bool on_device;    /* the arrays are on the device of tune_comm_use_device: address.at as a
-                        * pointer. Until the collective is over, nobody else uses the device */
+                        * pointer. It begins when operations called before it are done */
 };
 
 /* tune_comm_open - a comm over a transport, which it owns from then on and closes, also after an
@@ -94,10 +94,13 @@ int tune_comm_local(const struct tune_comm *c, int *place);
  * call it. It closes with the device. A CPU, and a program without tune_nccl.so, have nothing to
  * open. -1 with an error, of kind USAGE if two ranks have one GPU.
  * tune_comm_has_device - whether there are collectives on_device.
+ * tune_comm_beside_device - whether they add up while the device computes. With tune_comm_exact the
+ * device adds, and tune_comm_start waits for it.
  * tune_comm_about_device - how the gradients of GPUs travel, for people; "": there is no GPU. */
 void tune_comm_exact(struct tune_comm *c, bool exact);
 int tune_comm_use_device(struct tune_comm *c, struct tune_device *dev);
 bool tune_comm_has_device(const struct tune_comm *c);
+bool tune_comm_beside_device(const struct tune_comm *c);
 const char *tune_comm_about_device(const struct tune_comm *c);
 
 /* tune_comm_share - the first element of a rank's share of count elements. The share ends where
@@ -164,7 +167,8 @@ struct tune_collective_record {
  * records. Returns their number.
  * tune_comm_bytes - bytes that this rank has sent in collectives.
  * tune_comm_overlap - of those that tune_comm_start began: how long they took, from when they could
- * begin, and how long tune_comm_wait waited for them. The rest ran beside the caller's work.
+ * begin, and how long tune_comm_wait waited for them. The rest ran beside the caller's work. Of a
+ * device, only the waiting counts in which it had no operations to do.
  * tune_comm_held_bytes - memory that a comm takes for its first reduce_scatter of count elements.
  * It is on the device if tune_comm_has_device. c may be NULL.
  * tune_collective_name - "reduce_scatter" and so on. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/array.h"
 #include "core/clock.h"
@@ -16,8 +17,8 @@
 
 /* tune_nccl.so calls these functions, too. So the linker takes them from libtune.a even if the
  * program does not call them. */
-static void (*const for_nccl[])(void) __attribute__((used)) = {(void (*)(void))tune_device_done, (void (*)(void))tune_zeroed,
-                                                               (void (*)(void))tune_clock_s};
+static void (*const for_nccl[])(void) __attribute__((used)) = {(void (*)(void))tune_device_done, (void (*)(void))tune_device_beside,
+                                                               (void (*)(void))tune_zeroed, (void (*)(void))tune_clock_s};
 
 struct tune_comm_gpu {
     struct tune_link link;
@@ -57,7 +58,7 @@ static int reserve(struct tune_comm_gpu *g, int64_t bytes)
     tune_device_free(g->place.dev, g->pieces, g->piece_bytes);
     g->pieces = tune_device_alloc(g->place.dev, bytes, "pieces of other ranks");
     g->piece_bytes = g->pieces.at ? bytes : 0;
-    return g->pieces.at ? 0 : -1;
+    return g->pieces.at ? tune_device_sync(g->place.dev) : -1; /* it is zeroed before the other stream writes there */
 }
 
 /* to = from[0] + from[1] + ..., in this order. to may be our own one of them. */
@@ -94,7 +95,8 @@ static int reduce_piece(struct tune_comm_gpu *g, const struct tune_collective *o
         at = r == rank ? at : tune_address_plus(at, (int64_t)(own * sizeof(float)));
     }
     TRY(g->link.exchange(g->link.own, send, send_bytes, receive, receive_bytes, late));
-    return own > 0 ? add_in_order(g, (float *)o->to + first, from, own) : 0;
+    TRY(own > 0 ? add_in_order(g, (float *)o->to + first, from, own) : 0);
+    return tune_device_sync(g->place.dev); /* the next round's pieces come into the same memory */
 }
 
 static int reduce_exactly(struct tune_comm_gpu *g, const struct tune_collective *o, int *late)
@@ -111,23 +113,39 @@ static int reduce_exactly(struct tune_comm_gpu *g, const struct tune_collective 
 static int all_gather(struct tune_comm_gpu *g, const struct tune_collective *o, const size_t *at, int *late)
 {
     size_t bytes[g->place.size + 1];
-    int rank = g->place.rank;
     for (int r = 0; r <= g->place.size; r++)
         bytes[r] = at[r] * o->element;
-    char *mine = (char *)o->to + bytes[rank];
-    if (o->from && o->from != mine && bytes[rank + 1] > bytes[rank]) {
-        int64_t n = (int64_t)(bytes[rank + 1] - bytes[rank]) / 4;
-        struct tune_tensor from = tune_tensor_1d(address(o->from), TUNE_F32, n), to = tune_tensor_1d(address(mine), TUNE_F32, n);
-        TRY(o->element % 4 ? tune_error_set("all_gather of a GPU's elements of %zu bytes: expected a multiple of 4", o->element) : 0);
-        TRY(tune_copy(g->place.dev, &to, &from));
+    return g->link.gather(g->link.own, o->from ? o->from : (char *)o->to + bytes[g->place.rank], o->to, bytes, late);
+}
+
+struct tune_device *tune_gpu_device(const struct tune_comm_gpu *g)
+{
+    return g->place.dev;
+}
+
+int tune_gpu_reach(struct tune_comm_gpu *g, void *mark, int *late)
+{
+    const struct tune_transport *t = g->place.t;
+    int reached;
+    while ((reached = tune_device_reached(g->place.dev, mark)) == 0) {
+        if (t->look && t->look(t->own, late) < 0) {
+            tune_device_unmark(g->place.dev, mark);
+            return -1;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
-    return g->link.gather(g->link.own, o->to, bytes, late);
+    return reached < 0 ? -1 : 0;
+}
+
+bool tune_gpu_computes(const struct tune_comm_gpu *g, enum tune_collective_kind kind)
+{
+    return g->exact && kind == TUNE_REDUCE_SCATTER;
 }
 
 int tune_gpu_move(struct tune_comm_gpu *g, const struct tune_collective *o, int *late)
 {
     size_t at[g->place.size + 1];
-    tune_device_stream(g->place.dev); /* the GPU is this thread's, too, from here on */
+    tune_device_beside(g->place.dev); /* the GPU is this thread's, too, from here on */
     for (int r = 0; r <= g->place.size; r++)
         at[r] = tune_comm_share(o->count, r, g->place.size);
     switch (o->kind) {
@@ -223,8 +241,9 @@ int tune_comm_use_device(struct tune_comm *c, struct tune_device *dev)
     const char *why;
     struct tune_library library;
     struct gpu_of_rank mine = {.found = 0};
-    if (!tune_device_stream(dev))
+    if (!dev->ops->beside)
         return 0;
+    TRY(tune_device_beside(dev) ? 0 : -1);
     TRY(find_library(&library, path, &why));
     mine.found = library.handle != NULL;
     snprintf(mine.bus, sizeof mine.bus, "%s", dev->gpus ? dev->gpus : "?");

@@ -229,14 +229,33 @@ int tune_device_in_place(struct tune_device *dev, tune_address memory, void **ho
     return 0;
 }
 
-void *tune_device_stream(struct tune_device *dev)
+void *tune_device_beside(struct tune_device *dev)
 {
-    return dev->ops->stream ? dev->ops->stream(dev) : NULL;
+    return dev->ops->beside ? dev->ops->beside(dev) : NULL;
 }
 
 int tune_device_done(struct tune_device *dev)
 {
     return dev->ops->done ? dev->ops->done(dev) : tune_error_set("%s has no stream", dev->name);
+}
+
+void *tune_device_mark(struct tune_device *dev)
+{
+    if (dev->ops->mark)
+        return dev->ops->mark(dev);
+    tune_error_set("%s has no marks", dev->name);
+    return NULL;
+}
+
+int tune_device_reached(struct tune_device *dev, void *mark)
+{
+    return dev->ops->reached ? dev->ops->reached(dev, mark) : tune_error_set("%s has no marks", dev->name);
+}
+
+void tune_device_unmark(struct tune_device *dev, void *mark)
+{
+    if (mark && dev->ops->unmark)
+        dev->ops->unmark(dev, mark);
 }
 
 int tune_device_memory(const struct tune_device *dev, struct tune_device_memory *memory)

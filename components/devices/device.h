@@ -207,13 +207,21 @@ int tune_device_release(struct tune_device *dev, tune_address memory, int64_t by
  * Valid until an operation that uses the memory is queued. Else *host is NULL; use a download. */
 int tune_device_in_place(struct tune_device *dev, tune_address memory, void **host);
 
-/* tune_device_stream - for libraries that work on a GPU's arrays: the CUDA stream that operations
- * are queued in. All that was called before is queued first. The GPU becomes the calling thread's.
- * NULL: the device is no GPU.
- * tune_device_done - 1: all that is in the stream is done; 0: not yet. It does not wait. -1 with an
- * error. Only of a GPU. */
-void *tune_device_stream(struct tune_device *dev);
+/* For libraries that work on a GPU's arrays from a thread of their own:
+ * tune_device_beside - a second CUDA stream. What is queued there runs beside the operations, at
+ * any time. The GPU becomes the calling thread's. The first call comes from the thread that opened
+ * the device. NULL: it is no GPU, or, with an error, there is no such stream.
+ * tune_device_done - 1: all that is in the second stream is done; 0: not yet; -1 with an error.
+ * tune_device_mark - a mark behind all operations called so far. NULL with an error.
+ * tune_device_reached - 1: the operations before the mark are done; 0: not yet; -1 with an error.
+ * Unless it is 0, the mark is freed.
+ * tune_device_unmark - free a mark that nobody asks for any more; NULL is fine.
+ * Any thread may call done, reached and unmark, and none of them waits. */
+void *tune_device_beside(struct tune_device *dev);
 int tune_device_done(struct tune_device *dev);
+void *tune_device_mark(struct tune_device *dev);
+int tune_device_reached(struct tune_device *dev, void *mark);
+void tune_device_unmark(struct tune_device *dev, void *mark);
 
 /* tune_to_host - wait, then copy all numbers of t as float32 into out [elements]. t is F32, BF16 or
  * NF4, and may have rows that lie apart. For looking at numbers. */

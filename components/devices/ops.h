@@ -468,9 +468,12 @@ struct tune_ops {
     int (*upload)(struct tune_device *dev, tune_address to, const void *from, int64_t bytes);
     int (*download)(struct tune_device *dev, void *to, tune_address from, int64_t bytes);
     int (*sync)(struct tune_device *dev);
-    /* NULL: other libraries cannot queue work behind ours */
-    void *(*stream)(struct tune_device *dev);
+    /* NULL: the device has no second stream */
+    void *(*beside)(struct tune_device *dev);
     int (*done)(struct tune_device *dev);
+    void *(*mark)(struct tune_device *dev);
+    int (*reached)(struct tune_device *dev, void *mark);
+    void (*unmark)(struct tune_device *dev, void *mark);
     /* NULL: the host cannot read the memory */
     void *(*in_place)(struct tune_device *dev, tune_address memory);
     /* NULL: the device queues each operation when it is called */

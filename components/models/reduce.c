@@ -49,8 +49,7 @@ int64_t tune_model_move(struct tune_model *m, enum tune_collective_kind kind, co
     if (from.at && there)
         TRY(tune_device_in_place(m->dev, from, &there));
     o.from = !from.at ? NULL : there ? there : (void *)(uintptr_t)from.at;
-    int64_t number = tune_comm_start(m->comm, &o);
-    return o.on_device && number >= 0 && tune_comm_wait(m->comm, number) < 0 ? -1 : number;
+    return tune_comm_start(m->comm, &o);
 }
 
 /* Each rank adds up its share of values[count], and gets the others' if it wants all. Returns the number of the last collective. */
@@ -72,12 +71,13 @@ static int start_unit(struct tune_model *m, int unit)
     return 0;
 }
 
-/* Whether collectives on the gradients run beside the operations. On a device of its own they do not. */
+/* Whether collectives on the gradients run beside the operations. */
 static int run_beside(struct tune_model *m, bool *beside)
 {
     void *host;
-    TRY(tune_device_in_place(m->dev, m->state[TUNE_GRADIENT], &host));
-    *beside = host;
+    *beside = tune_comm_beside_device(m->comm);
+    TRY(*beside ? 0 : tune_device_in_place(m->dev, m->state[TUNE_GRADIENT], &host));
+    *beside = *beside || host;
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int add_up_gradients(struct tune_model *m)
     bool beside;
     struct tune_tensor g = tune_model_state(m, TUNE_GRADIENT);
     TRY(run_beside(m, &beside));
-    if (!beside && m->shard == TUNE_DDP) /* a device takes them all at once */
+    if (!beside && m->shard == TUNE_DDP) /* all at once */
         return add_up(m, g.data, g.shape[0], "gradients", true) < 0 ? -1 : 0;
     for (int unit = m->reduced_from - 1; unit >= 0; unit--)
         TRY(start_unit(m, unit));

@@ -103,7 +103,7 @@ static ncclResult_t worse(ncclResult_t a, ncclResult_t b)
 
 static cudaStream_t stream_of(const struct group *w)
 {
-    return tune_device_stream(w->place.dev);
+    return tune_device_beside(w->place.dev);
 }
 
 /* Shares of one size are NCCL's own case. Others are sums for one rank each. */
@@ -137,19 +137,19 @@ static int nccl_exchange(void *own, const void *const *send, const size_t *send_
     return ended(w, finish(w, worse(code, ncclGroupEnd()), "all-to-all", late));
 }
 
-static int nccl_gather(void *own, void *all, const size_t *at, int *late)
+static int nccl_gather(void *own, const void *from, void *all, const size_t *at, int *late)
 {
     struct group *w = own;
     int size = w->place.size;
     char *bytes = all;
     cudaStream_t stream = stream_of(w);
-    size_t mine = at[w->place.rank], share = at[w->place.rank + 1] - mine;
+    size_t share = at[w->place.rank + 1] - at[w->place.rank];
     if (at[size] == share * (size_t)size)
-        return ended(w, finish(w, ncclAllGather(bytes + mine, all, share, ncclInt8, w->comm, stream), "all-gather", late));
+        return ended(w, finish(w, ncclAllGather(from, all, share, ncclInt8, w->comm, stream), "all-gather", late));
     ncclResult_t code = ncclGroupStart();
     for (int r = 0; r < size; r++)
         if (at[r + 1] > at[r])
-            code = worse(code, ncclBroadcast(bytes + at[r], bytes + at[r], at[r + 1] - at[r], ncclInt8, r, w->comm, stream));
+            code = worse(code, ncclBroadcast(r == w->place.rank ? from : bytes + at[r], bytes + at[r], at[r + 1] - at[r], ncclInt8, r, w->comm, stream));
     return ended(w, finish(w, worse(code, ncclGroupEnd()), "shares of each rank", late));
 }
 
@@ -164,7 +164,6 @@ static void nccl_close(void *own, int failed)
 {
     struct group *w = own;
     int late = -1;
-    tune_device_stream(w->place.dev);
     if (!failed && !w->aborted) {
         ncclResult_t code = ncclCommFinalize(w->comm);
         ended(w, finish(w, code, "the end", &late));
@@ -208,7 +207,6 @@ static int join(struct group *w, const char id[TUNE_LINK_ID], int *late)
     int taken = 0;
     config.blocking = 0;
     memcpy(&unique, id, sizeof unique);
-    tune_device_stream(w->place.dev);
     ncclResult_t code = ncclCommInitRankConfig(&w->comm, w->place.size, unique, w->place.rank, &config);
     if (code != ncclSuccess && code != ncclInProgress)
         return blame(w, code, "its start", late);

@@ -1,6 +1,6 @@
 /* device.cu - the CUDA device: its table of operations, its memory, its queue.
  *
- * All work goes into one stream, so it is done in the order of the calls. Small transfers go
+ * All operations go into one stream, so they are done in the order of the calls. Small transfers go
  * through pinned memory, and the host waits only in sync. An upload that fills the pinned memory
  * waits for its older half. */
 #include <cstdio>
@@ -35,7 +35,8 @@ struct transfers {
 struct state {
     struct tune_cuda cuda; /* first: kernels see this part */
     struct transfers move;
-    int index; /* of the GPU */
+    cudaStream_t beside; /* null: nobody has asked for it */
+    int index;           /* of the GPU */
     char bus[32];
     char algorithms[TUNE_PATH_MAX];
 };
@@ -202,19 +203,60 @@ static int cuda_download(struct tune_device *dev, void *to, tune_address from, i
 
 /* ---- other libraries ---- */
 
-static void *cuda_stream(struct tune_device *dev)
+/* Its kernels go first: they wait for another GPU, and have little to compute. */
+static void *cuda_beside(struct tune_device *dev)
 {
-    tune_cuda_graph_flush(dev);
-    cudaSetDevice(state_of(dev)->index); /* the caller may be another thread */
-    return state_of(dev)->cuda.stream;
+    struct state *s = state_of(dev);
+    int least = 0, most = 0;
+    cudaSetDevice(s->index); /* the caller may be another thread */
+    if (s->beside)
+        return s->beside;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &most);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority(&s->beside, cudaStreamNonBlocking, most);
+    if (error != cudaSuccess)
+        tune_cuda_failed(error, "cuda, a second stream");
+    return error == cudaSuccess ? s->beside : nullptr;
+}
+
+static int is_done(cudaError_t error)
+{
+    if (error == cudaSuccess || error == cudaErrorNotReady)
+        return error == cudaSuccess;
+    return tune_cuda_failed(error, "cuda, waiting for queued work");
 }
 
 static int cuda_done(struct tune_device *dev)
 {
-    cudaError_t error = cudaStreamQuery(state_of(dev)->cuda.stream);
-    if (error == cudaSuccess || error == cudaErrorNotReady)
-        return error == cudaSuccess;
-    return tune_cuda_failed(error, "cuda, waiting for queued work");
+    return is_done(cudaStreamQuery(state_of(dev)->beside));
+}
+
+static void *cuda_mark(struct tune_device *dev)
+{
+    cudaEvent_t event = nullptr;
+    tune_cuda_graph_flush(dev);
+    cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (error == cudaSuccess)
+        error = cudaEventRecord(event, state_of(dev)->cuda.stream);
+    if (error == cudaSuccess)
+        return event;
+    if (event)
+        cudaEventDestroy(event);
+    tune_cuda_failed(error, "cuda, marking queued work");
+    return nullptr;
+}
+
+static void cuda_unmark(struct tune_device *, void *mark)
+{
+    cudaEventDestroy(static_cast<cudaEvent_t>(mark));
+}
+
+static int cuda_reached(struct tune_device *dev, void *mark)
+{
+    int reached = is_done(cudaEventQuery(static_cast<cudaEvent_t>(mark)));
+    if (reached)
+        cuda_unmark(dev, mark);
+    return reached;
 }
 
 /* ---- operations ---- */
@@ -247,6 +289,8 @@ static void close_all(struct tune_device *dev)
     cudaFreeHost(s->move.down);
     if (s->cuda.stream)
         cudaStreamDestroy(s->cuda.stream);
+    if (s->beside)
+        cudaStreamDestroy(s->beside);
     free(s->move.pending);
     free(s);
 }
@@ -265,8 +309,11 @@ static struct tune_ops make_table()
     ops.upload = cuda_upload;
     ops.download = cuda_download;
     ops.sync = cuda_sync;
-    ops.stream = cuda_stream;
+    ops.beside = cuda_beside;
     ops.done = cuda_done;
+    ops.mark = cuda_mark;
+    ops.reached = cuda_reached;
+    ops.unmark = cuda_unmark;
     tune_cuda_graph_table(&ops);
     return ops;
 }
