@@ -25,7 +25,7 @@ covers() {
         components/loggers components/evaluators components/profilers components/flags components/adapters \
         components/sweeps recipes tools/sweep.c tools/sweep tools/merge_adapter.c tools/init_model.c datasets defaults tests/faults tests/faults.sh tests/faults_sweep.sh \
         components/comm tests/comm tests/helpers/ranks.c tests/faults_ranks.sh ;;
-    test-slurm) echo recipes docs/resume.md components/sweeps components/machine/slurm.c components/machine/process.c \
+    test-slurm) echo recipes docs/resume.md components/sweeps components/comm components/machine/slurm.c components/machine/process.c \
         components/machine/child.c components/machine/guard.c \
         components/flags/resume.c components/flags/program.c tools/sweep.c tools/sweep tests/slurm tests/faults/slow_kill.c ;;
     test-lm-eval) echo components/core components/files components/tokenizers components/metrics components/templates components/models \
