@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,9 @@
 #include "devices/device.h"
 
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
- * one round of a reduce_scatter moves; it bounds the memory and changes no result. PATIENCE_S: the
- * default of timeout_s. BEAT: in what part of timeout_s a rank that works alone says that it is alive. */
+ * one round of a reduce_scatter moves; it bounds the memory and changes no result. BEAT: in what
+ * part of timeout_s a rank that works alone says that it is alive. */
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
-static const double PATIENCE_S = 300;
 
 /* Each rank says this before each collective. */
 struct fingerprint {
@@ -64,6 +64,7 @@ struct tune_comm {
     double opened_s;
     bool failed, stop, threaded, alone;
     struct tune_error error;
+    atomic_int lost; /* 1 + the rank because of which it failed; 0: none */
     struct tune_collective_record records[RECORDS];
     uint64_t bytes;
     double took_s, blocked_s; /* of collectives of tune_comm_start */
@@ -139,9 +140,10 @@ static void tell_of(const struct fingerprint *f, char text[192])
 }
 
 /* The transport's error says what became of the rank that is late. */
-static int late_error(const struct tune_comm *c, int late, const char *what)
+static int late_error(struct tune_comm *c, int late, const char *what)
 {
     const struct peer *p = &c->peers[late];
+    c->lost = late + 1;
     return tune_error_set("rank %d of %d (process %ld on %s) %s; rank %d waited for it in %s", late, c->t.size, p->pid, p->host,
                           tune_error_message(), c->t.rank, what);
 }
@@ -271,7 +273,7 @@ static size_t sent_bytes(const struct tune_comm *c, const struct tune_collective
 }
 
 /* The transport's error is set. */
-static int move_error(const struct tune_comm *c, const struct fingerprint *mine, int late)
+static int move_error(struct tune_comm *c, const struct fingerprint *mine, int late)
 {
     char text[192];
     tell_of(mine, text);
@@ -583,6 +585,11 @@ bool tune_comm_has_failed(struct tune_comm *c)
     return failed;
 }
 
+int tune_comm_lost(const struct tune_comm *c)
+{
+    return c->lost - 1;
+}
+
 bool tune_comm_speaks(struct tune_comm *c, bool told)
 {
     if (!c)
@@ -709,7 +716,7 @@ struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeou
         return NULL;
     }
     c->t = *transport;
-    c->timeout_s = timeout_s > 0 ? timeout_s : PATIENCE_S;
+    c->timeout_s = timeout_s > 0 ? timeout_s : TUNE_COMM_PATIENCE_S;
     c->opened_s = tune_clock_s();
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);

@@ -55,8 +55,10 @@ struct tune_collective {
                         * pointer. It begins when operations called before it are done */
 };
 
+#define TUNE_COMM_PATIENCE_S 300 /* the default of timeout_s */
+
 /* tune_comm_open - a comm over a transport, which it owns from then on and closes, also after an
- * error. timeout_s: how long a rank may be behind the others, seconds; 0: 300. The ranks tell each
+ * error. timeout_s: how long a rank may be behind the others, seconds; 0: the default. The ranks tell each
  * other their hosts. NULL with an error.
  * tune_comm_open_self - a comm of one rank.
  * tune_comm_open_mpi - the ranks that mpirun or srun started, of which this process is one. Without
@@ -141,8 +143,10 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
 bool tune_comm_speaks(struct tune_comm *c, bool told);
 
 /* tune_comm_has_failed - whether a collective has failed, so that this thread's error is about the
- * ranks. c may be NULL. */
+ * ranks. c may be NULL.
+ * tune_comm_lost - the rank that ended or did not come; -1: none. */
 bool tune_comm_has_failed(struct tune_comm *c);
+int tune_comm_lost(const struct tune_comm *c);
 
 /* tune_comm_step - say which optimizer step begins. Ranks compare it with each collective.
  * tune_comm_timeout - how long a rank may be behind the others from now on, seconds. The first step

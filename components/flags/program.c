@@ -408,19 +408,22 @@ void tune_program_fail(void)
     char saved[2 * TUNE_PATH_MAX + 256] = "";
     tune_error_save(&why);
     enum tune_error_kind kind = why.kind;
-    bool told = launched.rank > 0 && rank_0_ended();
-    if (options_of && options_of->comm_speaks ? !options_of->comm_speaks(options_of->comm, told) : told)
-        exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
+    bool follows = launched.rank > 0;
+    if (follows && failure.tell && failure.tell(failure.log, why.text) < 0)
+        put_message("and ", tune_error_message());
+    bool told = follows && rank_0_ended();
+    bool speaks = options_of && options_of->comm_speaks ? options_of->comm_speaks(options_of->comm, told) : !told;
     fflush(stdout); /* keeps the order if both go to one place */
-    put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
-    if (kind == TUNE_ERROR_USAGE)
+    if (speaks)
+        put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
+    if (speaks && kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
-    if (failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
+    if (speaks && failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
         put_message("and ", tune_error_message());
     fflush(stdout);
     if (*saved)
         put_message("", saved);
-    if (failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
+    if (!follows && failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
                                                                   * which it explains */
         put_message("and ", tune_error_message());
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);

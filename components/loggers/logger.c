@@ -202,16 +202,13 @@ void tune_logger_free(struct tune_logger *log)
     free(log);
 }
 
-/* The last collectives, as rank 0 saw them. */
-static int put_collectives(struct tune_logger *log)
+/* The last collectives, as this rank saw them. */
+static int put_collectives(struct tune_comm *c, cJSON *object)
 {
     struct tune_collective_record records[64];
-    struct tune_comm *c = log->options.comm;
-    if (!c || log->options.follows || tune_comm_size(c) == 1)
-        return 0;
     int count = tune_comm_history(c, records, sizeof records / sizeof *records);
-    cJSON_DeleteItemFromObjectCaseSensitive(log->run.now, "collectives");
-    cJSON *all = cJSON_AddArrayToObject(log->run.now, "collectives");
+    cJSON_DeleteItemFromObjectCaseSensitive(object, "collectives");
+    cJSON *all = cJSON_AddArrayToObject(object, "collectives");
     for (int i = 0; all && i < count; i++) {
         const struct tune_collective_record *r = &records[i];
         cJSON *one = cJSON_CreateObject();
@@ -225,13 +222,39 @@ static int put_collectives(struct tune_logger *log)
     return all ? 0 : tune_logger_no_memory();
 }
 
+/* Whether the run folder says that the run goes on. */
+static bool says_running(const char *folder)
+{
+    cJSON *run = tune_cjson_read_in(folder, TUNE_RUN_JSON, TUNE_RUN_JSON_MOST);
+    const char *status = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "status"));
+    bool running = status && !strcmp(status, "running");
+    cJSON_Delete(run);
+    return running;
+}
+
+/* Rank 0 is gone without a word in the run folder: rank 1 writes a file of its own. */
+static int write_for_rank_0(struct tune_logger *log, const char *why)
+{
+    struct tune_comm *c = log->options.comm;
+    if (tune_comm_rank(c) != 1 || tune_comm_lost(c) != 0 || !says_running(log->run.folder))
+        return 0;
+    cJSON *json = cJSON_CreateObject();
+    bool good = json && tune_cjson_put_whole(json, "rank", 1) && tune_cjson_put_text(json, "reason", why) && put_collectives(c, json) == 0;
+    int status = good ? tune_cjson_write(log->run.folder, "collectives.json", json, true) : tune_logger_no_memory();
+    cJSON_Delete(json);
+    return status;
+}
+
 int tune_logger_failed(struct tune_logger *log, const char *why)
 {
     char text[2048]; /* copy why: it may be the error text, which writing can change */
+    struct tune_comm *c = log->options.comm;
+    bool ranks = c && tune_comm_size(c) > 1;
     snprintf(text, sizeof text, "%s", why);
     if (log->ended || tune_logger_held(log) < 0) /* the folder is gone, and why says so */
         return 0;
-    TRY(put_collectives(log));
+    if (ranks)
+        TRY(log->options.follows ? write_for_rank_0(log, text) : put_collectives(c, log->run.now));
     return tune_logger_end(log, "failed", text);
 }
 

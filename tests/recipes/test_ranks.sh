@@ -114,6 +114,8 @@ is "... run.json lists the last collectives: all but the last completed" listed 
 is "rank 0 of 3 is killed: one of the others names it and its host" eval '
     begin first --ranks 3 && await $run test -e first/checkpoint-best && kill -KILL "$(rank 0 first)" && ! { wait $run; } &&
     [ "$(grep -c "^finetune_full: rank [12] of 3 on .*: rank 0 of 3 (process [0-9]* on $(hostname)) has ended" first.out)" = 1 ] || { cat first.out; false; }'
+is "... rank 1 lists the last collectives" eval 'grep -q "has ended" first/collectives.json && n=$(grep -c "\"operation\":" first/collectives.json) && [ "$n" -gt 10 ] && [ "$n" -le 64 ] || { cat first/collectives.json; false; }'
+is "rank 1 of 3 is killed: the run has failed, whoever says so" eval 'begin lost --ranks 3 && await $run eval "[ \"\$(rank 1 lost)\" ]" && kill -KILL "$(rank 1 lost)" && ! { wait $run; } && grep -q "\"status\": *\"failed\"" lost/run.json || { tail -n 4 lost.out; grep status lost/run.json; false; }'
 for who in killed first; do
     is "... and run $who goes on from its checkpoint" eval '"$full" --resume $who --ranks 3 --stop-at-step 100000 --stop-after-seconds 0 >more.out 2>&1 && grep -q "^# stopped" more.out || { tail -n 5 more.out; false; }'
 done
