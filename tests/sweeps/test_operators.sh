@@ -29,6 +29,9 @@ answer "ray_tune needs tuneConfig" 'operation: {module: {operatorName: ray_tune}
 answer "a model by AutoGluon, is not part of tune.c, and nothing else runs under its name; without iterationSize, samplingBudget.minPoints; what comes closest, type: $own --order sobol --entities 25 && samples predict $st --property cost" "$(other trim 'targetOutput: cost, samplingBudget: {minPoints: 9, maxPoints: 25}, iterationSize: 5')"
 answer "--order sobol --entities 40 && samples predict" "$(other trim 'targetOutput: cost')"
 answer "targetOutput" "$(other trim '')"
+answer "--order sobol --entities 40 && samples predict" "$(other TRIM 'targetOutput: cost')"
+answer "o.yaml:2:25: the operator RayTune, a search by Ray Tune, is not part of tune.c" "$(ray optuna '' | sed 's/operatorName: ray_tune/moduleClass: RayTune/')"
+answer "operators of Python modules (Mine) cannot be run here" 'operation: {module: {moduleClass: Mine, moduleName: mine}}\n'
 answer "--order random --entities 20 --in-flight 2 && samples predict $st --property cost" "$(other no_priors_characterization 'targetOutput: cost, samples: 20, batchSize: 2, sampling_strategy: random')"
 answer "--order sobol --entities 8 && samples predict" "$(other pkh 'targetOutput: cost, numberEntities: 8')"
 answer "without min_mi_threshold; what comes closest, type: samples effect $st --property cost" "$(other rifferla 'metric: cost, min_mi_threshold: 0.8')"

@@ -350,8 +350,8 @@ enum { OPERATORS = sizeof operators / sizeof *operators };
 
 static int find_operator(const char *name)
 {
-    int i = 0;
-    while (i < OPERATORS && strcmp(name, operators[i].name))
+    int i = 0; /* the class of a module is written in another way: RayTune */
+    while (i < OPERATORS && strcasecmp(name, operators[i].name))
         i++;
     return i;
 }
@@ -372,7 +372,7 @@ int operator_refuse(void *words, struct tune_document *d, const struct tune_node
     if (fclose(c.out) != 0 && code == 0)
         code = tune_error_cannot("out of memory");
     if (code == 0)
-        tune_document_fail(d, tune_node_get(module, "operatorName"),
+        tune_document_fail(d, tune_node_get(module, tune_node_get(module, "operatorName") ? "operatorName" : "moduleClass"),
                            "the operator %s, %s, is not part of tune.c, and nothing else runs under its name%s%s; what comes "
                            "closest, type: %s", name, operators[kind].what, c.left[0] ? "; without " : "", c.left, text);
     free(text);

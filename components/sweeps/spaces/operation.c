@@ -20,6 +20,8 @@ static int read_module(struct tune_document *d, const struct tune_node *operatio
     TRY(tune_document_text(d, module, "operatorName", false, &operator));
     TRY(tune_document_text(d, module, "operationType", false, &type));
     TRY(tune_document_text(d, module, "moduleClass", false, &class));
+    if (class && !operator && others && others->refuse(others->context, d, operation, class) < 0)
+        return -1;
     if (class && !operator)
         return tune_document_fail(d, tune_node_get(module, "moduleClass"),
                                   "operators of Python modules (%s) cannot be run here; use "
