@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "files/document.h"
+#include "sweeps/spaces/order.h"
 #include "sweeps/surrogate/acquisition.h"
 #include "sweeps/surrogate/axes.h"
 #include "sweeps/surrogate/search.h"
@@ -138,6 +139,40 @@ static void goes_on(void **state)
         tune_search_free(first);
     }
     tune_search_free(other);
+    tune_search_free(s);
+    tune_space_free(space);
+}
+
+/* The first points, and each tenth, are the next ones of the Sobol sequence that were not chosen yet. */
+static void even_points(void **state)
+{
+    struct tune_space *space = space_of(grid);
+    struct tune_search *s = search_of(space, 6);
+    struct tune_order *order = tune_order_new(space, &(struct tune_order_options){.mode = TUNE_ORDER_SOBOL, .seed = 6, .limit = -1});
+    char names[40][256], text[256];
+    int start = 5 + 4, others = 0; /* one is no dimension of the model */
+    (void)state;
+    if (emulated())
+        skip();
+    assert_got(order);
+    for (int i = 0; i < 40; i++) {
+        const struct tune_value *entity = next_of(s), *even;
+        name_of(space, entity, names[i]);
+        bool is_even = i < start || i % 10 == 9;
+        for (bool seen = is_even; seen;) {
+            assert_int_equal(tune_order_next(order, &even), 1);
+            name_of(space, even, text);
+            seen = false;
+            for (int k = 0; k < i && !seen; k++)
+                seen = !strcmp(text, names[k]);
+        }
+        if (is_even)
+            assert_string_equal(names[i], text);
+        others += !is_even;
+        measure(s, entity);
+    }
+    assert_int_equal(others, 27);
+    tune_order_free(order);
     tune_search_free(s);
     tune_space_free(space);
 }
@@ -560,7 +595,7 @@ static void bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_best), cmocka_unit_test(goes_on),     cmocka_unit_test(pending),     cmocka_unit_test(constraints),
+        cmocka_unit_test(finds_the_best), cmocka_unit_test(goes_on), cmocka_unit_test(even_points),     cmocka_unit_test(pending),     cmocka_unit_test(constraints),
         cmocka_unit_test(large_spaces),   cmocka_unit_test(scales),      cmocka_unit_test(growth_of_the_area), cmocka_unit_test(two_targets), cmocka_unit_test(condition),
         cmocka_unit_test(chance),         cmocka_unit_test(no_chance),   cmocka_unit_test(bad_input),
     };
