@@ -6,6 +6,7 @@
 
 #include "sweeps/answers/model.h"
 
+#define BEYOND "sweep --order model tries such entities, too"
 enum { MOST_ENTITIES = 20000, MOST_SHOWN = 5, BLOCK = 256 };
 
 /* An entity that was not tried. */
@@ -31,11 +32,17 @@ struct expected {
 
 /* ---- the choice ---- */
 
+/* Of equal gains, as of 0, the better predicted one comes first. */
+static bool is_better(const struct expected *x, const struct hope *a, const struct hope *b)
+{
+    return a->gain != b->gain ? a->gain > b->gain : x->maximize ? a->at.mean > b->at.mean : a->at.mean < b->at.mean;
+}
+
 /* Keep an entity if it is among the best. Earlier ones come first among equals. */
 static void consider(struct expected *x, const struct hope *hope)
 {
     int at = x->count < x->most ? x->count++ : x->most;
-    for (; at > 0 && x->best[at - 1].gain < hope->gain; at--)
+    for (; at > 0 && is_better(x, hope, &x->best[at - 1]); at--)
         if (at < x->most)
             x->best[at] = x->best[at - 1];
     if (at < x->most)
@@ -125,9 +132,11 @@ static void add_notes(struct expected *x)
                                              "not%s; low, high: a new measurement is between them in 95 of 100 cases",
                          x->uncertain ? ", times the chance that it is valid" : "");
     tune_models_note(x->s, x->models, x->property);
+    if (x->best->gain < 1e-4 * fabs(tune_predictor_best(x->models[x->best->binding], x->maximize)))
+        tune_answer_add_note(a, TUNE_NOTE_BELOW, "none of them is expected to beat the best by 0.01 %%");
     if (x->refused > 0)
-        tune_answer_add_note(a, TUNE_NOTE_WARNING, "of %lld entities nothing is known, so they are left out; the first: %s", (long long)x->refused,
-                             x->first);
+        tune_answer_add_note(a, TUNE_NOTE_WARNING, "of %lld entities nothing is known, so they are left out; the first: %s; " BEYOND,
+                             (long long)x->refused, x->first);
 }
 
 /* ---- the entry point ---- */
@@ -162,7 +171,7 @@ static int find_best(struct expected *x, bool command)
         TRY(x->models[p] ? consider_all(x, p) : 0);
     }
     if (x->count == 0 && x->refused > 0)
-        return tune_error_set("nothing is known of the entities that were not measured: %s", x->first);
+        return tune_error_set("nothing is known of the entities that were not measured: %s; " BEYOND, x->first);
     return 0;
 }
 

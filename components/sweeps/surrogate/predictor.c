@@ -381,12 +381,14 @@ static bool is_invalid(const struct tune_predictor *p, const double *point)
     return false;
 }
 
-/* The probability that a value of the model of validity is above one half. */
+/* The probability that a value of the model of validity is above one half. n results cannot make it
+ * surer than 1 / (n + 2) from 0 or 1 (Laplace's rule of succession). */
 static double chance(const struct tune_predictor *p, const struct tune_prediction *at)
 {
-    double noise = tune_surrogate_noise(p->validity);
+    double noise = tune_surrogate_noise(p->validity), least = 1.0 / (tune_predictor_count(p) + p->invalid_count + 2);
     double deviation = sqrt(at->deviation * at->deviation + noise * noise + 1e-6);
-    return erfc((0.5 - at->mean) / deviation / 1.41421356237309504880) / 2;
+    double above = erfc((0.5 - at->mean) / deviation / 1.41421356237309504880) / 2;
+    return fmin(fmax(above, least), 1 - least);
 }
 
 static void write_predicted(const struct tune_predictor *p, const double *point, const struct tune_prediction *at,
@@ -446,6 +448,11 @@ double tune_predictor_gain(const struct tune_predictor *p, const struct tune_pre
     else
         gain = s * exp(-z * z / 2) / 2.50662827463100050242 + sign * (at->middle - b) * below(z);
     return fmax(gain, 0) * at->valid;
+}
+
+double tune_predictor_best(const struct tune_predictor *p, bool maximize)
+{
+    return p->logarithm ? exp(p->best[maximize]) : p->best[maximize];
 }
 
 const struct tune_axes *tune_predictor_axes(const struct tune_predictor *p)

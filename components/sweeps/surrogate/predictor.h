@@ -57,6 +57,7 @@ int tune_predictor_at(const struct tune_predictor *p, const struct tune_value *c
  * The gain is multiplied by the probability that the entity can be measured.
  *
  * tune_predictor_axes - the dimensions of the model.
+ * tune_predictor_best - the highest value that the model gives a measured entity, else the lowest.
  * tune_predictor_model - the model itself.
  * tune_predictor_logarithm - whether it is one of logarithms.
  * tune_predictor_place - a place on axis `axis` of the model for share u of its measured range, 0
@@ -70,6 +71,7 @@ int tune_predictor_at(const struct tune_predictor *p, const struct tune_value *c
  * tune_predictor_measured - its mean, and *count of results. */
 double tune_predictor_gain(const struct tune_predictor *p, const struct tune_predicted *at,
                            bool maximize);
+double tune_predictor_best(const struct tune_predictor *p, bool maximize);
 const struct tune_axes *tune_predictor_axes(const struct tune_predictor *p);
 const struct tune_surrogate *tune_predictor_model(const struct tune_predictor *p);
 bool tune_predictor_logarithm(const struct tune_predictor *p);
