@@ -109,6 +109,8 @@ static const struct tune_option my_options[] = {
      "machine"},
     {"dry-run", TUNE_BOOL, &my.dry_run, "false", "", "",
      "print what would be measured and how long it would take, and measure nothing"},
+    {"lines", TUNE_INT, &my.lines, "20", "[0,1000000000]", "lines",
+     "with --dry-run: most lines for entities that would be treated alike; 0: all"},
     {"keep-runs", TUNE_BOOL, &my.keep_runs, "false", "", "",
      "also keep the run folders of valid measurements, in <store>/runs"},
     TUNE_OPTION_GROUP("on a cluster"),
@@ -493,6 +495,7 @@ static int measure(const struct plan *plan, struct queue *q, struct slots *slots
     TRY(tune_lease_release(&q->own));
     if (!stopped && !plan->flags->join)
         TRY(tidy(plan));
+    TRY(enough_log_best(q));
     return progress_summary(plan, q->progress, stopped);
 }
 

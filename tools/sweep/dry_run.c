@@ -4,8 +4,6 @@
 
 #include "sweep.h"
 
-enum { MOST_SHOWN = 20 }; /* maximum number of lines for jobs with the same verdict */
-
 /* Jobs with the same verdict, under the same experiment. */
 struct verdict {
     int kind, binding;
@@ -44,20 +42,26 @@ static struct verdict *find_verdict(struct tally *t, const struct tune_job *job,
     return &t->verdicts[t->verdict_count++];
 }
 
+/* Lines for jobs with the same verdict. */
+static int64_t most_shown(const struct plan *plan)
+{
+    return plan->flags->lines > 0 ? plan->flags->lines : INT64_MAX;
+}
+
 /* Print one line per verdict for jobs without a line of their own. */
 static void print_rest(const struct plan *plan, const struct tally *t)
 {
     for (int i = 0; i < t->verdict_count; i++) {
         const struct verdict *v = &t->verdicts[i];
         char estimate[32] = "";
-        if (v->jobs <= MOST_SHOWN)
+        if (v->jobs <= most_shown(plan))
             continue;
         if (v->seconds > 0)
             snprintf(estimate, sizeof estimate, "%.0f s", v->seconds);
-        printf("%-7s %8s  and %lld more", kinds[v->kind], estimate, (long long)(v->jobs - MOST_SHOWN));
+        printf("%-7s %8s  and %lld more", kinds[v->kind], estimate, (long long)(v->jobs - most_shown(plan)));
         print_text("", v->reason);
         print_text("  ", plan->bindings[v->binding].full_identifier);
-        puts("");
+        puts("  (--lines 0 shows all)");
     }
 }
 
@@ -126,7 +130,7 @@ static int print_job(const struct plan *plan, struct tally *t, const struct tune
     TRY(find_reason(plan, t, job, reason, sizeof reason));
     struct verdict *v = find_verdict(t, job, reason);
     TRY(v ? 0 : -1);
-    if (v->jobs++ >= MOST_SHOWN) {
+    if (v->jobs++ >= most_shown(plan)) {
         v->seconds += run && !isnan(seconds) ? seconds : 0;
         return 0;
     }

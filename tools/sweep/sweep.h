@@ -37,7 +37,7 @@ struct sweep_flags {
         *grouping, *entities, *name, *join, *resume, *accept, *environment, *describe,
         *where, *where_target, *entity, *set, *gpus, *minimize, *maximize, *budget, *stop_when,
         *launcher, *slurm, *job, *points;
-    int in_flight, retries, repeat, max_failures, at_most, points_per_job, max_jobs;
+    int in_flight, retries, repeat, max_failures, at_most, points_per_job, max_jobs, lines;
     int64_t seed;
     double time_limit, timeout, grace, until_stable;
     bool remeasure, dry_run, keep_runs, share_cores, env_secrets, trust_store;
@@ -383,11 +383,13 @@ void model_free(struct model_order *model);
  * enough_is_rule - true if the text has such rules, or is "never".
  * enough_open - read and check the rules of the record. Nothing if it has others.
  * enough_may_change - true if --resume may take the rules of the command line.
+ * enough_log_best - name the best entity of --order model, unless a rule that ended the search did.
  * enough_holds - decide whether the search ends; a callback of tune_jobs. 1: it ends, and lines
  * were printed; 0: it does not; -1. */
 bool enough_is_rule(const char *stop_when);
 int enough_open(const struct plan *plan, struct enough *enough);
 bool enough_may_change(const struct plan *plan);
+int enough_log_best(struct queue *q);
 int enough_holds(void *queue);
 
 /* stop_rule.c - --stop-when that ends the repeats of an entity.
