@@ -2,6 +2,7 @@
 #include "core/nearest.h"
 #include "core/error.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,20 @@ bool tune_name_listed(const char *list, const char *name)
             return true;
         at += length;
     }
+    return false;
+}
+
+static bool is_of_name(char c)
+{
+    return c == '_' || isalnum((unsigned char)c);
+}
+
+bool tune_name_used(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = text; n > 0 && (at = strstr(at, name)); at++)
+        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[n]))
+            return true;
     return false;
 }
 

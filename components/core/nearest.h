@@ -20,12 +20,14 @@ int tune_nearest_limit(const char *name);
  * tune_name_split - the names between the commas of a text, which is cut: how many, empty ones left
  * out. -1 with kind USAGE: more than `most`. text NULL: none.
  * tune_name_listed - true if the name is one of those between the commas of list.
+ * tune_name_used - true if the name stands in the text, with no letter, digit or _ beside it.
  * tune_name_find - the place of name among count names; -1: it is none of them. */
 enum { TUNE_HINT = 320 };
 const char *tune_nearest_hint(const char *name, const char *const *names, int count,
                               char hint[TUNE_HINT]);
 int tune_name_split(char *text, const char **names, int most);
 bool tune_name_listed(const char *list, const char *name);
+bool tune_name_used(const char *text, const char *name);
 int tune_name_find(const char *const *names, int count, const char *name);
 
 #ifdef __cplusplus

@@ -57,6 +57,7 @@ is "--repeat measures each again: the points stay apart" eval 'rm -f log; search
 
 # ---- bounds and two targets ----
 is "--where-target: the best of those within it" eval 'rm -f log; search st6 --maximize speed --where-target "memory < 70" --entities 30 >out && grep -qx "16 5 y" log && grep -qE "^# model +maximize speed, where memory < 70$" out'
+is "... it names the best one of them, and the command that shows it" eval 'grep -qE "^# found +the best speed within --where-target, [0-9.]+, is entity [0-9]+ of 30: a 16, b 5, kind y$" out && eval "$(sed -n "s|^# look at the best *samples|$samples|p" out) --experiments own/work.json --columns a,b,kind --output-format csv" | sed -n 2p | tr -d "\r" | grep -qx "16,5,y" || { cat out; false; }'
 is "two targets: the front has more than one point" eval 'rm -f log; search st7 --maximize speed --minimize memory --entities 30 >out && "$samples" best s.yaml $own --store st7 --maximize speed --minimize memory --output-format csv >front && [ $(wc -l <front) -gt 4 ] || { cat out front; false; }'
 
 # ---- killed, resumed, shared ----
@@ -91,6 +92,9 @@ wrong "experiment work has no property sped" --order model --maximize sped
 wrong "property kernel of experiment work is a text, but must be a number" --order model --maximize kernel
 wrong "speed is named twice" --order model --maximize speed --minimize speed
 wrong "memry" --order model --maximize speed --where-target "memry < 3"
+wrong "--where-target: a is an input of an entity; --where chooses entities by inputs" --order model --maximize speed --where-target "a < 3"
+wrong "property kernel is a text, and only numbers can be compared here" --order model --maximize speed --where-target "kernel == \"k\""
+wrong "speed is measured, and this --where is asked before a measurement; sweep --order model --where-target" --dry-run --where "speed < 3"
 wrong "--where-target is only for --order model" --where-target "memory < 3"
 wrong "--budget are only for --order halving" --order model --maximize speed --budget a=1..2
 wrong "ends the repeats of an entity, which is not for --order model" --order model --maximize speed --stop-when speed:5% --repeat 3

@@ -144,14 +144,35 @@ static int rule_holds(struct model_order *m, const struct enough_rule *rule, cha
     return 100 * chance < rule->limit;
 }
 
-static void log_end(const struct queue *q, const struct enough_rule *rule, const char *why)
+/* Name the best entity, in of[ENTITY_TEXT + 256]. Returns of. */
+static const char *best_text(const struct queue *q, char *of)
 {
     const struct model_order *m = &q->model;
     int best = find_best(m);
-    char entity[ENTITY_TEXT], of[ENTITY_TEXT + 256] = "no entity is valid";
+    char entity[ENTITY_TEXT];
+    snprintf(of, ENTITY_TEXT + 256, "no entity is valid%s", m->within ? " within --where-target" : "");
     if (best >= 0)
-        snprintf(of, sizeof of, "the best %s, %.5g, is entity %d of %d: %s", m->columns[1], mean_of(&m->entities[best]), best + 1,
-                 m->entity_count, entity_text(q->plan->space, m->entities[best].entity, entity));
+        snprintf(of, ENTITY_TEXT + 256, "the best %s%s, %.5g, is entity %d of %d: %s", m->columns[1], m->within ? " within --where-target" : "",
+                 mean_of(&m->entities[best]), best + 1, m->entity_count, entity_text(q->plan->space, m->entities[best].entity, entity));
+    return of;
+}
+
+int enough_log_best(struct queue *q)
+{
+    char of[ENTITY_TEXT + 256];
+    struct model_order *m = &q->model;
+    if (!m->search || m->targets != 1 || q->enough.over)
+        return 0;
+    TRY(model_read_rows(q->plan, m));
+    if (m->row_count > 0)
+        progress_log(q->progress, "found               %s", best_text(q, of));
+    return 0;
+}
+
+static void log_end(const struct queue *q, const struct enough_rule *rule, const char *why)
+{
+    char of[ENTITY_TEXT + 256];
+    best_text(q, of);
     progress_log(q->progress, "stop rule           %s: %s%s", rule->text, why, of);
     progress_log(q->progress, "to measure more     --resume %s --stop-when " ENOUGH_NEVER ", or with another rule", q->plan->record.id);
 }

@@ -78,6 +78,19 @@ static struct tune_expression *compile(const struct plan *plan, const struct mod
     return tune_expression_query(plan->record.where_target, m->columns + 1, m->column_count - 1, "--where-target");
 }
 
+/* Why --where-target cannot be read: it may name what is no number that is measured. */
+static int explain(const struct plan *plan, const struct tune_experiment *e)
+{
+    const char *text = plan->record.where_target;
+    for (int i = 0; i < e->target_count; i++)
+        if (e->targets[i].text && tune_name_used(text, e->targets[i].name))
+            return tune_error_usage("--where-target: property %s is a text, and only numbers can be compared here", e->targets[i].name);
+    for (int d = 0; d < plan->space->count; d++)
+        if (tune_name_used(text, plan->space->names[d]))
+            return tune_error_usage("--where-target: %s is an input of an entity; --where chooses entities by inputs", plan->space->names[d]);
+    return -1;
+}
+
 /* Compile --where-target with all properties of the experiment, then with those that it uses. */
 static int read_within(const struct plan *plan, struct model_order *m)
 {
@@ -90,7 +103,7 @@ static int read_within(const struct plan *plan, struct model_order *m)
             m->columns[m->column_count++] = e->targets[i].name;
     struct tune_expression *all = compile(plan, m);
     if (!all)
-        return -1;
+        return explain(plan, e);
     for (int i = own; i < m->column_count; i++)
         if (tune_expression_uses(all, i - 1))
             m->columns[used++] = m->columns[i];

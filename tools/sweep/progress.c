@@ -266,6 +266,17 @@ static void print_rows_commands(const struct plan *plan)
         }
 }
 
+static void print_best_options(const struct tune_operation_record *r)
+{
+    if (r->maximize)
+        print_argument(" --maximize ", r->maximize);
+    if (r->minimize)
+        print_argument(" --minimize ", r->minimize);
+    if (r->where_target)
+        print_argument(" --where ", r->where_target);
+    print_argument(" --operation ", r->id);
+}
+
 /* Suggest the next command. */
 static void print_next(const struct plan *plan, bool stopped)
 {
@@ -280,6 +291,9 @@ static void print_next(const struct plan *plan, bool stopped)
         print_argument("# look at the last    samples best ", plan->space_file);
         print_argument(" --operation ", r->id);
         print_argument(r->minimize ? " --minimize " : " --maximize ", r->minimize ? r->minimize : r->maximize);
+    } else if (r->options.order.mode == TUNE_ORDER_MODEL) {
+        print_argument("# look at the best    samples best ", plan->space_file);
+        print_best_options(r);
     } else {
         print_argument("# look at them        samples show ", plan->space_file);
         if (r->until_stable > 0)

@@ -2,7 +2,10 @@
 #include "sweeps/discovery/where.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/error.h"
+#include "core/nearest.h"
 #include "core/try.h"
 
 struct tune_where {
@@ -25,6 +28,17 @@ static int compile(struct tune_where *w, const char *text, const char **names)
     return any ? 0 : -1;
 }
 
+/* A property is known only after a measurement. The error says so, if the text names one. */
+static void explain(const char *text, const struct tune_space *space, const struct tune_binding *bindings)
+{
+    bool unknown = strstr(tune_error_message(), "unknown name");
+    for (int p = 0; p < space->reference_count && unknown; p++)
+        for (int i = 0; i < bindings[p].experiment->target_count; i++)
+            if (tune_name_used(text, bindings[p].experiment->targets[i].name))
+                tune_error_usage("`where`: %s is measured, and this `where` is asked before a measurement; sweep --order model --where-target "
+                                 "looks for entities by measured properties", bindings[p].experiment->targets[i].name);
+}
+
 struct tune_where *tune_where_new(const char *text, const struct tune_space *space, const struct tune_binding *bindings)
 {
     size_t most = 1;
@@ -41,7 +55,10 @@ struct tune_where *tune_where_new(const char *text, const struct tune_space *spa
     bool memory = w && names && w->compiled && w->inputs;
     if (!memory)
         tune_error_cannot("out of memory for an expression");
-    if (!memory || compile(w, text, names) < 0) {
+    int code = memory ? compile(w, text, names) : -1;
+    if (memory && code < 0)
+        explain(text, space, bindings);
+    if (code < 0) {
         tune_where_free(w);
         w = NULL;
     }
