@@ -58,8 +58,8 @@ struct tune_collective {
 #define TUNE_COMM_PATIENCE_S 300 /* the default of timeout_s */
 
 /* tune_comm_open - a comm over a transport, which it owns from then on and closes, also after an
- * error. timeout_s: how long a rank may be behind the others, seconds; 0: the default. The ranks tell each
- * other their hosts. NULL with an error.
+ * error. timeout_s: how long a rank may be behind the others, seconds; 0: the default. The ranks
+ * tell each other their hosts. NULL with an error.
  * tune_comm_open_self - a comm of one rank.
  * tune_comm_open_mpi - the ranks that mpirun or srun started, of which this process is one. Without
  * them, one rank. Once in a process. NULL with an error of kind USAGE: this build has no MPI.

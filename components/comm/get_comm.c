@@ -1,7 +1,11 @@
 /* get_comm.c - the ranks that the flags and the launcher describe. */
 #include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "comm/comm.h"
 #include "comm/sockets.h"
@@ -82,7 +86,7 @@ static struct tune_comm *open_sockets(const struct tune_flags *flags, const stru
 {
     const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT"), *taken = getenv("TORCHELASTIC_USE_AGENT_STORE");
     struct tune_meeting_place place = {.rank = launched->rank, .size = launched->size, .address = address, .job = job_key(),
-                                       .timeout_s = flags->timeout_s > 0 ? flags->timeout_s : 300};
+                                       .timeout_s = flags->timeout_s > 0 ? flags->timeout_s : TUNE_COMM_PATIENCE_S};
     struct tune_transport t;
     if (!address || !*address) {
         tune_error_usage(launched->by == TUNE_BY_SLURM
@@ -100,10 +104,58 @@ static struct tune_comm *open_sockets(const struct tune_flags *flags, const stru
     return tune_sockets_open(&t, &place) < 0 ? NULL : tune_comm_open(&t, flags->timeout_s);
 }
 
+/* MPI's start waits for all ranks, and cannot be told for how long. */
+struct watch {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool started;
+    double timeout_s;
+    void (*give_up)(const char *why);
+};
+
+static void *watch(void *argument)
+{
+    struct watch *w = argument;
+    char why[160];
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)ceil(fmin(w->timeout_s, 1e6));
+    pthread_mutex_lock(&w->lock);
+    int code = 0;
+    while (!w->started && code != ETIMEDOUT)
+        code = pthread_cond_timedwait(&w->over, &w->lock, &until);
+    if (!w->started) {
+        snprintf(why, sizeof why, "ranks: MPI did not start within %g s (`timeout`): one of them stands still, or cannot be reached", w->timeout_s);
+        w->give_up(why);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static struct tune_comm *open_in_time(const struct tune_flags *flags)
+{
+    struct watch w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, flags->timeout_s > 0 ? flags->timeout_s : TUNE_COMM_PATIENCE_S,
+                      flags->give_up};
+    pthread_t thread;
+    if (!flags->give_up)
+        return tune_comm_open_mpi(flags->timeout_s);
+    if (pthread_create(&thread, NULL, watch, &w)) {
+        tune_error_set("ranks: cannot start the thread that watches MPI's start");
+        return NULL;
+    }
+    struct tune_comm *c = tune_comm_open_mpi(flags->timeout_s);
+    pthread_mutex_lock(&w.lock);
+    w.started = true;
+    pthread_cond_signal(&w.over);
+    pthread_mutex_unlock(&w.lock);
+    pthread_join(thread, NULL);
+    return c;
+}
+
 static struct tune_comm *open_ranks(const struct tune_flags *flags, const struct tune_launched *launched)
 {
     return launched->size == 0          ? tune_comm_open_self()
-           : launched->by == TUNE_BY_MPI ? tune_comm_open_mpi(flags->timeout_s)
+           : launched->by == TUNE_BY_MPI ? open_in_time(flags)
                                          : open_sockets(flags, launched);
 }
 

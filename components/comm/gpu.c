@@ -241,7 +241,7 @@ int tune_comm_use_device(struct tune_comm *c, struct tune_device *dev)
     const char *why;
     struct tune_library library;
     struct gpu_of_rank mine = {.found = 0};
-    if (!dev->ops->beside)
+    if (!dev->gpus)
         return 0;
     TRY(tune_device_beside(dev) ? 0 : -1);
     TRY(find_library(&library, path, &why));

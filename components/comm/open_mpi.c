@@ -1,23 +1,16 @@
 /* open_mpi.c - ranks that MPI started, by tune_mpi.so. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "comm/comm.h"
 #include "core/array.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "files/library.h"
 #include "machine/guard.h"
-#include "machine/ranks.h"
 
 /* The library also calls these functions. So the linker takes them from libtune.a even if the
  * program does not call them. */
@@ -72,50 +65,6 @@ static int check_alone(void)
     return 0;
 }
 
-/* MPI's start waits for all ranks, and cannot be told for how long. */
-struct watch {
-    pthread_mutex_t lock;
-    pthread_cond_t over;
-    bool started;
-    double timeout_s;
-};
-
-static void *watch(void *argument)
-{
-    struct watch *w = argument;
-    struct tune_launched mine = tune_ranks_launched();
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)ceil(fmin(w->timeout_s, 1e6));
-    pthread_mutex_lock(&w->lock);
-    int code = 0;
-    while (!w->started && code != ETIMEDOUT)
-        code = pthread_cond_timedwait(&w->over, &w->lock, &until);
-    if (!w->started) {
-        fprintf(stderr, "%s: rank %d of %d: MPI did not start within %g s (--timeout): a rank stands still, or cannot be reached\n",
-                program_invocation_short_name, mine.rank, mine.size, w->timeout_s);
-        _exit(1);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return NULL;
-}
-
-/* MPI's start, as long as ranks may be behind. */
-static int open_in_time(int (*open)(struct tune_transport *t), struct tune_transport *t, double timeout_s)
-{
-    struct watch w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, timeout_s > 0 ? timeout_s : TUNE_COMM_PATIENCE_S};
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, watch, &w))
-        return tune_error_set("cannot start the thread that watches MPI's start");
-    int status = open(t);
-    pthread_mutex_lock(&w.lock);
-    w.started = true;
-    pthread_cond_signal(&w.over);
-    pthread_mutex_unlock(&w.lock);
-    pthread_join(thread, NULL);
-    return status;
-}
-
 struct tune_comm *tune_comm_open_mpi(double timeout_s)
 {
     char path[PATH_MAX];
@@ -131,7 +80,7 @@ struct tune_comm *tune_comm_open_mpi(double timeout_s)
                           why ? why : "no reason given");
         return NULL;
     }
-    if (tune_library_find(&library, "tune_mpi_open", &open) < 0 || open_in_time(open, &t, timeout_s) < 0)
+    if (tune_library_find(&library, "tune_mpi_open", &open) < 0 || open(&t) < 0)
         return NULL; /* MPI leaves threads and handlers behind: it stays open */
     if (t.size == 1 && check_alone() < 0) {
         t.close(t.own, 1);

@@ -154,6 +154,8 @@ struct tune_flags {
     struct tune_comm *comm;
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
+    /* print why, and end the program, from any thread; NULL: nobody may */
+    void (*give_up)(const char *why);
     int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */
     int rank_threads; /* where `threads` is 0: this rank's share of the cores; 0: all */
     int crowded_cores; /* the cores of this machine, if it has fewer than ranks; 0: enough */

@@ -305,6 +305,12 @@ static void join_ranks(const struct tune_flags *flags)
         exit(1);
 }
 
+static void give_up(const char *why)
+{
+    put_message("", why);
+    _exit(1);
+}
+
 void tune_program_start(int argc, char **argv, struct tune_flags *flags, const struct tune_option *options,
                         const struct tune_property *properties, const char *what)
 {
@@ -315,6 +321,7 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     options_of = flags;
     flags->log.started_s = tune_moment_now().wall_s;
     flags->failure = &failure;
+    flags->give_up = give_up;
     const char *ours = tune_recipe_defaults; /* if missing, it would be 0 */
     if (ours)
         setenv("TUNE_DEFAULTS", ours, 0);

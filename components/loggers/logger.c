@@ -222,7 +222,7 @@ static int put_collectives(struct tune_comm *c, cJSON *object)
     return all ? 0 : tune_logger_no_memory();
 }
 
-/* Whether the run folder says that the run goes on. */
+/* True if the run folder says that the run goes on. */
 static bool says_running(const char *folder)
 {
     cJSON *run = tune_cjson_read_in(folder, TUNE_RUN_JSON, TUNE_RUN_JSON_MOST);

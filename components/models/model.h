@@ -291,9 +291,9 @@ int tune_model_sum_squares(struct tune_model *m, tune_address step);
  *     return tune_model_together(m, comm, "the checkpoint of rank 0");
  *
  * tune_model_alone - rank 0 begins. If its work fails, it must end the program or its comm.
- * tune_model_together - all ranks call it. It returns when rank 0 calls it, however long that takes,
- * as long as its process is alive and not stopped. -1 with an error: a rank has ended, or what rank 0 asked for failed. comm NULL: one rank.
- */
+ * tune_model_together - all ranks call it. It returns when rank 0 calls it, however long that
+ * takes, as long as its process is alive and not stopped. -1 with an error: a rank has ended, or
+ * what rank 0 asked for failed. comm NULL: one rank. */
 void tune_model_alone(struct tune_model *m);
 int tune_model_together(struct tune_model *m, struct tune_comm *comm, const char *what);
 

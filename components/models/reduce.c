@@ -71,7 +71,7 @@ static int start_unit(struct tune_model *m, int unit)
     return 0;
 }
 
-/* Whether collectives on the gradients run beside the operations. */
+/* Say if collectives on the gradients run beside the operations. */
 static int run_beside(struct tune_model *m, bool *beside)
 {
     void *host;

@@ -21,7 +21,6 @@ is "the killed one is named, with what the others did" says 'rank 0 of 3 (proces
 is "one stops: the others give up" survive 2 stopped 1 10 4 before
 is "and say what became of it" says 'rank 1 of 2 (process [0-9]* on .*) did not come within 10 s, because it has been stopped; rank 0 waited for it in barrier of "some", step 4'
 is "one stops while bytes move" survive 2 stopped 1 10 6 1000
-is "one stands still before MPI has started: the others give up, and say so" eval '! run 2 absent 1 2 && says "rank 0 of 2: MPI did not start within 2 s (--timeout): a rank stands still"'
 is "one works alone for longer than ranks wait: the others know that it is alive" eval 'run 3 works 1 4 5 before && grep -q "^3 ranks" "$tmp/out" || { cat "$tmp/err"; false; }'
 is "one is stopped while it works alone: the others give up" survive 3 rests 0 4 5 before
 is "and say so" says 'rank 0 of 3 (process [0-9]* on .*) did not come within 4 s, because it has been stopped; rank [12] waited for it in broadcast of "some"'

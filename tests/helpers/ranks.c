@@ -1,6 +1,6 @@
 /* ranks.c [WHAT RANK [TIMEOUT [NUMBER [PLACE]]]] - a rank that mpirun started: collectives against plain loops. WHAT happens to that RANK at the
  * NUMBER-th of some collectives (4: a barrier, 5: a broadcast, 6: an all_gather, 7: a reduce_scatter): killed, stopped, leaves (with exit
- * code 0), closes (after an error of its own), differs, absent (stopped before MPI starts), works (alone, twice as long as TIMEOUT), rests (is stopped while it works
+ * code 0), closes (after an error of its own), differs, works (alone, twice as long as TIMEOUT), rests (is stopped while it works
  * alone). PLACE: before it, after it, or so many microseconds after its start.
  * ranks can-start - whether mpirun can start ranks here.
  * The last line of rank 0 says how many ranks there are. Where something happens, lines "at SECONDS: WHAT" in the file $RANKS_LOG say when. */
@@ -12,7 +12,6 @@
 
 #include "../comm/comm_checks.h"
 #include "core/clock.h"
-#include "machine/ranks.h"
 
 static double timeout_s = 120;
 enum { SHORT = 1 << 16, MUCH = 1 << 22 };
@@ -78,10 +77,7 @@ int main(int argc, char **argv)
         return can < 0;
     }
     signal(SIGTERM, SIG_IGN); /* mpirun ends those that are left. Recipes catch this signal, too */
-    bool absent = argc > 3 && !strcmp(argv[1], "absent");
-    if (absent && tune_ranks_launched().rank == atoi(argv[2]))
-        raise(SIGSTOP);
-    struct tune_comm *c = tune_comm_open_mpi(absent ? strtod(argv[3], NULL) : 120);
+    struct tune_comm *c = tune_comm_open_mpi(120);
     int rank = c ? tune_comm_rank(c) : -1;
     if (c && argc > 3)
         tune_comm_timeout(c, timeout_s = strtod(argv[3], NULL));

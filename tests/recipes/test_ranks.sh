@@ -134,6 +134,7 @@ is "... by rank 0" eval '! grep -q "rank 1" complained'
 refused "no mpirun" 2 "--ranks 2 needs mpirun" env PATH=/nothing "$full" $rows --ranks 2
 refused "no tune_mpi.so" 3 "cannot load $tmp/none.so" env TUNE_MPI="$tmp/none.so" "$full" $rows --ranks 2 --output none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+is "rank 1 stands still before MPI has started: the other gives up" eval '! mpirun -q --bind-to none -n 1 "$full" $rows --timeout 2 --output early : -n 1 sh -c "kill -STOP \$\$" >early.out 2>&1 && grep -q "^finetune_full: ranks: MPI did not start within 2 s (--timeout): one of them stands still" early.out || { cat early.out; false; }'
 refused "ranks with other options" 2 "ranks differ in their options: rank 1 on" \
     mpirun -q --bind-to none -n 1 "$full" $rows --max-steps 2 --output differ : -n 1 "$full" $rows --max-steps 3 --output differ
 refused "another number of ranks than mpirun started" 2 "--ranks is 3, and the launcher started 2" mpirun -q --bind-to none -n 2 "$full" $rows --ranks 3 --output differ

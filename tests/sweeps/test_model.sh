@@ -94,7 +94,7 @@ wrong "speed is named twice" --order model --maximize speed --minimize speed
 wrong "memry" --order model --maximize speed --where-target "memry < 3"
 wrong "--where-target: a is an input of an entity; --where chooses entities by inputs" --order model --maximize speed --where-target "a < 3"
 wrong "property kernel is a text, and only numbers can be compared here" --order model --maximize speed --where-target "kernel == \"k\""
-wrong "speed is measured, and this --where is asked before a measurement; sweep --order model --where-target" --dry-run --where "speed < 3"
+wrong "speed is measured, and this --where is asked before a measurement; a sweep with --order model and --where-target looks" --dry-run --where "speed < 3"
 wrong "--where-target is only for --order model" --where-target "memory < 3"
 wrong "--budget are only for --order halving" --order model --maximize speed --budget a=1..2
 wrong "ends the repeats of an entity, which is not for --order model" --order model --maximize speed --stop-when speed:5% --repeat 3

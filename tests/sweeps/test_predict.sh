@@ -88,7 +88,7 @@ is "... the best one, if it is not measured" eval '"$samples" import csv open.cs
 is "... minimized, and by a condition" eval '[ "$("$samples" best s.yaml $own --minimize speed --predicted --count 1 --where "batch == 4 and lr > 0.1" --columns batch --output-format csv 2>notes | sed 1d)" = 4 ] && "$samples" best s.yaml $own --minimize speed --predicted 2>notes | tr -d "\n#" | grep -q "not measured yet; the best measured mean of speed is 2"'
 refused "... of two properties" 2 "best --predicted takes one property" "$samples" best s.yaml $own --maximize speed --minimize same --predicted
 refused "... of each value" 2 "best --predicted takes no --per" "$samples" best s.yaml $own --maximize speed --per batch --predicted
-refused "... where nothing is known" 1 "nothing is known of the entities that were not measured: batch 32 is outside the measured 1 to 16; sweep --order model tries such entities, too" "$samples" best s.yaml $own --maximize speed --where 'batch == 32' --predicted
+refused "... where nothing is known" 1 "nothing is known of the entities that were not measured: batch 32 is outside the measured 1 to 16; a sweep with" "$samples" best s.yaml $own --maximize speed --where 'batch == 32' --predicted
 
 # ---- the share of each dimension ----
 # Of the variance of the logarithm over batch 1 to 16: batch 0.674, model 0.300, lr 0.026.

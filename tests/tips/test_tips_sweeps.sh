@@ -25,12 +25,15 @@ described s.yaml work
 described r.yaml rest
 described steps.yaml work ', parameterization: [{property: {identifier: steps}, value: 20}]'
 own="--experiments exp"
+sed 's/\[1, 2, 3\]/[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]/' s.yaml >crowd.yaml
 $sweep s.yaml $own --store st --name first >/dev/null 2>&1
 
 # ---- sweep ----
 tip '# look at them *<samples show [^#]*--store st>' $sweep s.yaml $own --store st
 tip '# look at them *<samples show [^#]*--store st>' $sweep s.yaml $own --store st --set steps=30
 tip '# go on with *<sweep --resume [^ ]+ --store st2>' $sweep s.yaml $own --store st2 --time-limit 0.001
+tip '<--lines 0> shows all' $sweep crowd.yaml $own --store crowd --dry-run
+tip '# look at the best *<samples best [^#]*--store modelled>' $sweep s.yaml $own --store modelled --order model --maximize speed --entities 4
 tip '# look at the last *<samples best [^#]*--store halved>' $sweep s.yaml $own --store halved --order halving --maximize speed --budget steps=1..4 --name h
 PUT='s/SPACE.yaml/s.yaml --store st --dry-run/' tip 'a space or an operation is missing: give <sweep SPACE.yaml>' $sweep
 PUT='s/OPERATION/first --store st/' tip 'or <--resume OPERATION>' $sweep

@@ -66,6 +66,6 @@ void fit_note_gpus(const struct fit_flags *my, bool speed, int width)
                  fit_shard_of(my) == TUNE_DDP ? "all" : "its share of the");
     if (speed && my->dtype == TUNE_BF16)
         fit_note(width, "~tokens/s is of all %d together. After the step of one GPU, each sends %s at %g x the link of its data sheet, NVLink or "
-                 "PCIe; that share is assumed. Nothing is sent while it computes, and several machines are slower.",
+                 "PCIe; that share is assumed. What is sent while it computes is counted, too, so it may be faster; several machines are slower.",
                  my->gpus, is_sharded(my) ? "(N - 1) / N of the weights at most twice, and of the gradients once," : "2 (N - 1) / N of the gradients", FIT_LINK);
 }

@@ -360,18 +360,20 @@ void queue_free(struct queue *q);
  * of --stop-when, if it has a rule of enough.c. Call it again if the record changes.
  * model_read_rows - read the rows of this operation that were not read yet.
  * model_chooses - true if this process chooses entities. Those that a launcher started do not.
- * model_row_values - the values of a row, into values[TUNE_SEARCH_VALUES]. False: the row is invalid
- * or lacks one of them.
+ * model_row_values - the values of a row, into values[TUNE_SEARCH_VALUES]. False: the row is
+ * invalid or lacks one of them.
  * model_add_row - add a row of an entity that this process chose.
- * model_dry_job - a dry run has listed a job: the model gets the results that a real one would find.
+ * model_dry_job - a dry run has listed a job: the model gets the results that a real one would
+ * find.
  * model_choose - choose the next entity; a callback of tune_jobs. First it gives those that this
  * operation has measured already, or that the record has.
  * model_print - print what is searched for; nothing with another order. */
 int model_open(struct plan *plan, struct model_order *model);
 int model_read_rows(const struct plan *plan, struct model_order *model);
-bool model_row_values(const struct model_order *model, const struct tune_cell *cells, double *values);
-int model_add_row(const struct plan *plan, struct model_order *model, const struct tune_value *entity,
-                  bool valid, const double *values);
+bool model_row_values(const struct model_order *model, const struct tune_cell *cells,
+                      double *values);
+int model_add_row(const struct plan *plan, struct model_order *model,
+                  const struct tune_value *entity, bool valid, const double *values);
 int model_dry_job(const struct plan *plan, struct model_order *model, const struct tune_job *job);
 void model_dry_free(struct model_dry *dry);
 bool model_chooses(const struct plan *plan);

@@ -6,7 +6,7 @@
 
 #include "sweeps/answers/model.h"
 
-#define BEYOND "sweep --order model tries such entities, too"
+#define BEYOND "a sweep with `order` model tries such entities, too"
 enum { MOST_ENTITIES = 20000, MOST_SHOWN = 5, BLOCK = 256 };
 
 /* An entity that was not tried. */
@@ -32,7 +32,7 @@ struct expected {
 
 /* ---- the choice ---- */
 
-/* Of equal gains, as of 0, the better predicted one comes first. */
+/* If gains are equal, as 0 and 0, the better predicted one comes first. */
 static bool is_better(const struct expected *x, const struct hope *a, const struct hope *b)
 {
     return a->gain != b->gain ? a->gain > b->gain : x->maximize ? a->at.mean > b->at.mean : a->at.mean < b->at.mean;

@@ -35,8 +35,8 @@ static void explain(const char *text, const struct tune_space *space, const stru
     for (int p = 0; p < space->reference_count && unknown; p++)
         for (int i = 0; i < bindings[p].experiment->target_count; i++)
             if (tune_name_used(text, bindings[p].experiment->targets[i].name))
-                tune_error_usage("`where`: %s is measured, and this `where` is asked before a measurement; sweep --order model --where-target "
-                                 "looks for entities by measured properties", bindings[p].experiment->targets[i].name);
+                tune_error_usage("`where`: %s is measured, and this `where` is asked before a measurement; a sweep with `order` model and "
+                                 "`where_target` looks for entities by measured properties", bindings[p].experiment->targets[i].name);
 }
 
 struct tune_where *tune_where_new(const char *text, const struct tune_space *space, const struct tune_binding *bindings)
