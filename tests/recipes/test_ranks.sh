@@ -33,6 +33,20 @@ is "one run folder, written by rank 0 alone" eval '[ "$(ls -d runs 2>/dev/null |
 is "the header says how many there are" grep -q '^# ranks  *3 processes, 3 of them on ' third.out
 is "a file gets no progress bars" eval '! grep -q "\[###" third.out && grep -q "^step  *1/" third.out'
 
+# ---- a row of one rank that makes its loss infinite ----
+# The embedding of Z is infinite, and one row has it.
+tiny infinite 1 --dtype float32 --like tinyllama-1.1b >/dev/null && file=infinite/model.safetensors
+sed '20s/Say/ZZZ/' rows.jsonl >zebra.jsonl
+header=$(od -An -t u8 -N 8 $file | tr -d ' ')
+first=$(head -c $((8 + header)) $file | tail -c "$header" | sed 's/.*"model.embed_tokens.weight":{[^}]*"data_offsets":\[\([0-9]*\),.*/\1/')
+z=$(tr ',{' '\n\n' <infinite/tokenizer.json | sed -n 's/^ *"Z" *: *\([0-9]*\).*/\1/p')
+printf '\000\000\200\177' | dd of=$file bs=1 seek=$((8 + header + first + z * 256)) conv=notrunc 2>/dev/null
+ends() { # NAME OPTION... - where the run ends
+    ! "$full" $rows --model infinite --dataset zebra.jsonl --train-split 1 --eval-every 0 --max-steps 30 --output "$@" >ends.out 2>&1 && grep -o "^finetune_full: diverged at step [0-9]*: the loss is not finite (that step left the weights as they were)" ends.out || { tail -n 3 ends.out; return 1; }
+}
+is "one rank: the run ends" eval 'ends infinite1 --accumulate 2 >ended'
+for shard in ddp optimizer fsdp; do is "... two ranks, $shard: at the same step, said once" eval 'ends infinite$shard --ranks 2 --shard $shard | cmp - ended'; done
+
 # ---- bytes ----
 # sent N STEPS OPTION... - bytes that rank 0 of N sent in that many steps.
 sent() {
