@@ -41,18 +41,13 @@ static int agree_on_adapter(struct tune_comm *c, const char *folder)
     return agree_on_hash(c, "the files of `adapter`", identity.fingerprint);
 }
 
-/* Add what a path means: a file, or a set of rows. A word that is neither is an option's own name for something. */
+/* Add the rows that a path means. */
 static int hash_path(const char *path, uint64_t *hash)
 {
     char found[TUNE_PATH_MAX];
     struct tune_file_stamp stamp;
     uint64_t one = 0;
-    if (tune_file_exists(path) && !tune_file_is_folder(path))
-        return tune_file_fingerprint(path, hash);
-    if (tune_dataset_find(path, found) < 0) {
-        tune_error_clear();
-        return 0;
-    }
+    TRY(tune_dataset_find(path, found));
     TRY(tune_dataset_file(found, &stamp, &one));
     *hash = tune_hash64(&one, sizeof one, *hash);
     return 0;
@@ -72,24 +67,11 @@ static int hash_option(const char *value, uint64_t *hash)
     return 0;
 }
 
-/* Options whose contents count, but for the model and the rows, which were opened. */
-static int agree_on_options(struct tune_comm *c, const struct tune_flags *flags)
+static int agree_on_files(struct tune_comm *c, const char *what, const char *value)
 {
-    const char *text;
-    const struct tune_option *o;
-    for (int i = 0; (o = tune_flags_each(flags, i, &text)); i++) {
-        char what[80];
-        uint64_t hash = 0;
-        if (!text || !tune_flags_is_path(flags, o->name) || *o->name == '<' || !strcmp(o->name, "model") || !strcmp(o->name, "dataset") ||
-            !strcmp(o->name, "adapter"))
-            continue;
-        TRY(hash_option(text, &hash));
-        snprintf(what, sizeof what, "the files of `%s`", o->name);
-        for (char *p = what; *p; p++)
-            *p = *p == '-' ? '_' : *p;
-        TRY(agree_on_hash(c, what, hash));
-    }
-    return 0;
+    uint64_t hash = 0;
+    TRY(value ? hash_option(value, &hash) : 0);
+    return agree_on_hash(c, what, hash);
 }
 
 int tune_ranks_agree(const struct tune_flags *flags, const struct tune_device *dev, const char *folder,
@@ -111,5 +93,7 @@ int tune_ranks_agree(const struct tune_flags *flags, const struct tune_device *d
         TRY(agree_on_adapter(c, flags->adapter));
     snprintf(text, sizeof text, "%016" PRIx64 " %" PRId64, tune_dataset_fingerprint(data), tune_dataset_rows(data));
     TRY(tune_comm_agree(c, "the rows of `dataset`", text));
-    return agree_on_options(c, flags);
+    TRY(agree_on_hash(c, "the templates of `dataset`", tune_dataset_hash(data)));
+    TRY(agree_on_files(c, "the files of `eval_dataset`", flags->eval.path));
+    return agree_on_files(c, "the files of `general_dataset`", flags->eval.general);
 }

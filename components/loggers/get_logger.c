@@ -504,8 +504,13 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     TRY(tune_logger_note(log, "plan", text));
     TRY(note_steps(log, flags, load));
     TRY(plan ? tune_logger_memory(log, plan) : 0);
-    if (tune_dataset_stamp(data) && !flags->resume_checkpoint && !tune_comm_follows(flags->comm))
+    if (tune_dataset_stamp(data) && !flags->resume_checkpoint && !tune_comm_follows(flags->comm)) {
+        if (flags->comm)
+            tune_comm_alone(flags->comm, true); /* it reads many rows */
         TRY(forecast(log, flags, model, data, load, plan));
+        if (flags->comm)
+            tune_comm_alone(flags->comm, false);
+    }
     /* before the first update, the model is its own reference; with two weights, the loss depends on the labels of a batch */
     log->trend.exact = flags->data.sequences > 0 && tune_preference_needs_reference(&flags->preference) &&
                        flags->preference.desirable_weight == flags->preference.undesirable_weight;
