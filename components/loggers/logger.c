@@ -232,15 +232,15 @@ static bool says_running(const char *folder)
     return running;
 }
 
-/* Rank 0 is gone without a word in the run folder: rank 1 writes a file of its own. */
+/* Rank 0 ended or did not come, and the run folder does not say so: another rank writes a file of its own. */
 static int write_for_rank_0(struct tune_logger *log, const char *why)
 {
     struct tune_comm *c = log->options.comm;
-    if (tune_comm_rank(c) != 1 || tune_comm_lost(c) != 0 || !says_running(log->run.folder))
+    if (tune_comm_lost(c) != 0 || !says_running(log->run.folder))
         return 0;
     cJSON *json = cJSON_CreateObject();
-    bool good = json && tune_cjson_put_whole(json, "rank", 1) && tune_cjson_put_text(json, "reason", why) && put_collectives(c, json) == 0;
-    int status = good ? tune_cjson_write(log->run.folder, "collectives.json", json, true) : tune_logger_no_memory();
+    bool good = json && tune_cjson_put_whole(json, "rank", tune_comm_rank(c)) && tune_cjson_put_text(json, "reason", why) && put_collectives(c, json) == 0;
+    int status = good ? tune_cjson_write(log->run.folder, TUNE_RUN_COLLECTIVES, json, true) : tune_logger_no_memory();
     cJSON_Delete(json);
     return status;
 }

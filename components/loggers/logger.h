@@ -50,7 +50,7 @@ void tune_logger_free(struct tune_logger *log);
 
 /* tune_logger_failed - mark the run failed, with the reason; one that ended is left as it is. Of
  * several ranks, the description gets "collectives": the last ones of rank 0, the newest last. If
- * rank 0 is gone, rank 1 writes its own into collectives.json. */
+ * rank 0 says nothing any more, another rank writes its own into collectives.json. */
 int tune_logger_failed(struct tune_logger *log, const char *why);
 
 /* tune_logger_held - 0, or -1 with an error: the run folder was moved or removed meanwhile, so

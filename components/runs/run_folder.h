@@ -42,6 +42,7 @@ extern "C" {
 #endif
 
 #define TUNE_RUN_JSON "run.json"
+#define TUNE_RUN_COLLECTIVES "collectives.json" /* of another rank, if rank 0 is silent */
 #define TUNE_RUN_METRICS "metrics.jsonl"
 #define TUNE_RUN_REPORT "report.json"
 #define TUNE_RUN_PREVIEWS "samples.jsonl"

@@ -224,6 +224,8 @@ int tune_run_writer_again(const struct tune_run_writer *w)
     char path[TUNE_PATH_MAX];
     TRY(tune_path(path, "%s/" TUNE_RUN_REPORT, w->folder));
     TRY(tune_file_remove_leftovers(w->folder));
+    TRY(tune_file_remove_folder(path));
+    TRY(tune_path(path, "%s/" TUNE_RUN_COLLECTIVES, w->folder));
     return tune_file_remove_folder(path);
 }
 

@@ -75,8 +75,8 @@ int tune_run_writer_cut(struct tune_run_writer *w, int64_t bytes);
 int tune_run_writer_preview(struct tune_run_writer *w, const struct cJSON *row);
 int tune_run_writer_cut_previews(const struct tune_run_writer *w, int64_t step);
 
-/* tune_run_writer_again - prepare to resume: remove report.json of an earlier end, and files that a
- * killed process left half-written.
+/* tune_run_writer_again - prepare to resume: remove report.json and collectives.json of an earlier
+ * end, and files that a killed process left half-written.
  * tune_run_writer_source - write recipe.c. At a step above 0, recipe.c stays; a different source is
  * written as recipe-from-<step>.c, and 1 is returned.
  * tune_run_writer_report - write report.json; complete: nothing failed while report was built. */

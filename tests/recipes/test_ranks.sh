@@ -135,6 +135,7 @@ is "... rank 1 lists the last collectives" eval 'grep -q "has ended" first/colle
 for who in killed first; do
     is "... and run $who goes on from its checkpoint" eval '"$full" --resume $who --ranks 3 --stop-at-step 100000 --stop-after-seconds 0 >more.out 2>&1 && grep -q "^# stopped" more.out || { tail -n 5 more.out; false; }'
 done
+is "... without the list of its first end" eval '[ ! -e first/collectives.json ]'
 is "rank 1 stands still: the others give up after --timeout" eval '
     begin still --ranks 2 --timeout 2 && kill -STOP "$(rank 1 still)" && ! { wait $run; } && grep -q "rank 1 of 2.* did not come within 2 s\|no bytes came for 2 s" still.out && whole still'
 is "rank 0 stands still while it saves: the others give up, too" eval '
