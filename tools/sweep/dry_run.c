@@ -204,7 +204,7 @@ int dry_run(struct queue *q, const struct slots *slots)
     free(t.verdicts);
     TRY(planned);
     printf("# %lld of %lld would be measured, %lld are known, %lld cannot be measured\n", (long long)t.runs,
-           (long long)(planned ? planned : t.runs + t.known + t.refused), (long long)t.known, (long long)t.refused);
+           (long long)(planned && !q->enough.over ? planned : t.runs + t.known + t.refused), (long long)t.known, (long long)t.refused);
     if (q->model.search && t.runs > 1)
         puts("# model               each result changes which entities come next, so the later ones of this list are a guess");
     if (t.unfit > 0)

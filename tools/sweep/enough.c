@@ -174,7 +174,8 @@ static void log_end(const struct queue *q, const struct enough_rule *rule, const
     char of[ENTITY_TEXT + 256];
     best_text(q, of);
     progress_log(q->progress, "stop rule           %s: %s%s", rule->text, why, of);
-    progress_log(q->progress, "to measure more     --resume %s --stop-when " ENOUGH_NEVER ", or with another rule", q->plan->record.id);
+    if (!q->plan->flags->dry_run)
+        progress_log(q->progress, "to measure more     --resume %s --stop-when " ENOUGH_NEVER ", or with another rule", q->plan->record.id);
 }
 
 int enough_holds(void *queue)

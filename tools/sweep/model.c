@@ -81,7 +81,7 @@ static struct tune_expression *compile(const struct plan *plan, const struct mod
 /* Why --where-target cannot be read: it may name what is no number that is measured. */
 static int explain(const struct plan *plan, const struct tune_experiment *e)
 {
-    const char *text = plan->record.where_target;
+    const char *text = strstr(tune_error_message(), "unknown name") ? plan->record.where_target : "";
     for (int i = 0; i < e->target_count; i++)
         if (e->targets[i].text && tune_name_used(text, e->targets[i].name))
             return tune_error_usage("--where-target: property %s is a text, and only numbers can be compared here", e->targets[i].name);
