@@ -62,7 +62,7 @@ struct tune_comm {
     struct queued queue[QUEUE];
     int64_t started, finished;
     double opened_s;
-    bool failed, stop, threaded, alone;
+    bool failed, stop, threaded, alone, running;
     struct tune_error error;
     atomic_int lost; /* 1 + the rank because of which it failed; 0: none */
     struct tune_collective_record records[RECORDS];
@@ -144,6 +144,9 @@ static int late_error(struct tune_comm *c, int late, const char *what)
 {
     const struct peer *p = &c->peers[late];
     c->lost = late + 1;
+    if (late == c->t.rank)
+        return tune_error_set("the other ranks gave up rank %d of %d, this one (process %ld on %s): it %s", late, c->t.size, p->pid, p->host,
+                              tune_error_message());
     return tune_error_set("rank %d of %d (process %ld on %s) %s; rank %d waited for it in %s", late, c->t.size, p->pid, p->host,
                           tune_error_message(), c->t.rank, what);
 }
@@ -314,11 +317,11 @@ static int check_collective(const struct tune_comm *c, const struct tune_collect
 
 /* ---- the thread ---- */
 
-/* pthread_cond_timedwait from now on. */
+/* pthread_cond_timedwait from now on, by the monotonic clock. */
 static int wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, double seconds)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     int64_t ns = until.tv_nsec + (int64_t)((seconds < 1e6 ? seconds : 1e6) * 1e9);
     until.tv_sec += ns / 1000000000;
     until.tv_nsec = ns % 1000000000;
@@ -355,6 +358,7 @@ static void run(struct tune_comm *c, int64_t number)
     struct tune_collective_record *record = &c->records[number % RECORDS];
     int late = -1;
     memcpy(mine.what, q->name, sizeof mine.what);
+    c->running = true;
     int status = reach(c, q, &mine);
     double began = tune_clock_s();
     *record = (struct tune_collective_record){.number = number, .step = q->step, .kind = q->what.kind, .count = q->what.count,
@@ -381,6 +385,7 @@ static void run(struct tune_comm *c, int64_t number)
         c->took_s += q->apart ? record->waited_s + record->moved_s : 0;
         c->finished = number;
     }
+    c->running = false;
     pthread_cond_broadcast(&c->over);
 }
 
@@ -456,6 +461,7 @@ static int64_t start(struct tune_comm *c, const struct tune_collective *what, bo
 static int finish(struct tune_comm *c, int64_t number, bool apart)
 {
     double began = tune_clock_s();
+    const struct tune_collective_record *record = &c->records[number % RECORDS];
     bool computes = c->gpu && tune_gpu_computes(c->gpu, c->queue[number % QUEUE].what.kind);
     void *mark = apart && c->gpu && !computes ? tune_device_mark(tune_gpu_device(c->gpu)) : NULL;
     pthread_mutex_lock(&c->lock);
@@ -470,8 +476,8 @@ static int finish(struct tune_comm *c, int64_t number, bool apart)
             pthread_cond_wait(&c->over, &c->lock);
     }
     int status = c->finished < number ? give_error(c) : 0;
-    double reached = c->opened_s + c->records[number % RECORDS].at_s;
-    began = computes && reached > began ? reached : began;
+    double reached = c->opened_s + record->at_s;
+    began = computes && record->number == number && reached > began ? reached : began;
     c->blocked_s += apart && !mark ? tune_clock_s() - began : 0;
     pthread_mutex_unlock(&c->lock);
     if (mark)
@@ -672,6 +678,8 @@ struct tune_link_place tune_comm_link(struct tune_comm *c, struct tune_device *d
 void tune_comm_set_gpu(struct tune_comm *c, struct tune_comm_gpu *g, const char *about)
 {
     pthread_mutex_lock(&c->lock);
+    while (c->gpu && (c->running || (!c->failed && c->finished < c->started)))
+        pthread_cond_wait(&c->over, &c->lock);
     for (int i = 0; c->gpu && i < QUEUE; i++) { /* collectives that did not run any more, after an error */
         tune_device_unmark(tune_gpu_device(c->gpu), c->queue[i].mark);
         c->queue[i].mark = NULL;
@@ -719,8 +727,12 @@ struct tune_comm *tune_comm_open(struct tune_transport *transport, double timeou
     c->timeout_s = timeout_s > 0 ? timeout_s : TUNE_COMM_PATIENCE_S;
     c->opened_s = tune_clock_s();
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->more, NULL);
-    pthread_cond_init(&c->over, NULL);
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->more, &steady);
+    pthread_cond_init(&c->over, &steady);
+    pthread_condattr_destroy(&steady);
     c->peers = tune_zeroed((size_t)c->t.size, sizeof *c->peers, "the other ranks");
     c->said = tune_zeroed((size_t)c->t.size, sizeof *c->said, "the other ranks");
     int status = c->peers && c->said ? introduce(c) : -1;

@@ -118,7 +118,7 @@ static void *watch(void *argument)
     struct watch *w = argument;
     char why[160];
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)ceil(fmin(w->timeout_s, 1e6));
     pthread_mutex_lock(&w->lock);
     int code = 0;
@@ -134,22 +134,29 @@ static void *watch(void *argument)
 
 static struct tune_comm *open_in_time(const struct tune_flags *flags)
 {
-    struct watch w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, flags->timeout_s > 0 ? flags->timeout_s : TUNE_COMM_PATIENCE_S,
-                      flags->give_up};
+    struct watch w = {.lock = PTHREAD_MUTEX_INITIALIZER, .timeout_s = flags->timeout_s > 0 ? flags->timeout_s : TUNE_COMM_PATIENCE_S,
+                      .give_up = flags->give_up};
+    struct tune_transport t;
+    pthread_condattr_t steady;
     pthread_t thread;
     if (!flags->give_up)
         return tune_comm_open_mpi(flags->timeout_s);
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&w.over, &steady);
+    pthread_condattr_destroy(&steady);
     if (pthread_create(&thread, NULL, watch, &w)) {
         tune_error_set("ranks: cannot start the thread that watches MPI's start");
         return NULL;
     }
-    struct tune_comm *c = tune_comm_open_mpi(flags->timeout_s);
+    int status = tune_open_mpi_transport(&t);
     pthread_mutex_lock(&w.lock);
     w.started = true;
     pthread_cond_signal(&w.over);
     pthread_mutex_unlock(&w.lock);
     pthread_join(thread, NULL);
-    return c;
+    pthread_cond_destroy(&w.over);
+    return status < 0 ? NULL : tune_comm_open(&t, flags->timeout_s);
 }
 
 static struct tune_comm *open_ranks(const struct tune_flags *flags, const struct tune_launched *launched)

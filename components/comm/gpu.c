@@ -127,6 +127,7 @@ int tune_gpu_reach(struct tune_comm_gpu *g, void *mark, int *late)
 {
     const struct tune_transport *t = g->place.t;
     int reached;
+    tune_device_beside(g->place.dev); /* the GPU is this thread's, too, from here on */
     while ((reached = tune_device_reached(g->place.dev, mark)) == 0) {
         if (t->look && t->look(t->own, late) < 0) {
             tune_device_unmark(g->place.dev, mark);
@@ -145,7 +146,7 @@ bool tune_gpu_computes(const struct tune_comm_gpu *g, enum tune_collective_kind 
 int tune_gpu_move(struct tune_comm_gpu *g, const struct tune_collective *o, int *late)
 {
     size_t at[g->place.size + 1];
-    tune_device_beside(g->place.dev); /* the GPU is this thread's, too, from here on */
+    tune_device_beside(g->place.dev);
     for (int r = 0; r <= g->place.size; r++)
         at[r] = tune_comm_share(o->count, r, g->place.size);
     switch (o->kind) {

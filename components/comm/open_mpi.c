@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
+#include "comm/transport.h"
 #include "core/array.h"
 #include "core/clock.h"
 #include "files/library.h"
@@ -65,26 +66,31 @@ static int check_alone(void)
     return 0;
 }
 
-struct tune_comm *tune_comm_open_mpi(double timeout_s)
+int tune_open_mpi_transport(struct tune_transport *t)
 {
     char path[PATH_MAX];
-    struct tune_transport t;
     struct tune_library library = {.name = find_mpi(path)};
     int (*open)(struct tune_transport *t) = NULL;
     if (!library.name)
-        return NULL;
+        return -1;
     library.handle = dlopen(library.name, RTLD_NOW | RTLD_GLOBAL); /* Open MPI opens parts of its own, which look for its names */
     if (!library.handle) {
         const char *why = dlerror();
         tune_error_cannot("ranks: cannot load %s: %s; the MPI that it was built with must be found, as by LD_LIBRARY_PATH", library.name,
                           why ? why : "no reason given");
-        return NULL;
+        return -1;
     }
-    if (tune_library_find(&library, "tune_mpi_open", &open) < 0 || open(&t) < 0)
-        return NULL; /* MPI leaves threads and handlers behind: it stays open */
-    if (t.size == 1 && check_alone() < 0) {
-        t.close(t.own, 1);
-        return NULL;
+    if (tune_library_find(&library, "tune_mpi_open", &open) < 0 || open(t) < 0)
+        return -1; /* MPI leaves threads and handlers behind: it stays open */
+    if (t->size == 1 && check_alone() < 0) {
+        t->close(t->own, 1);
+        return -1;
     }
-    return tune_comm_open(&t, timeout_s);
+    return 0;
+}
+
+struct tune_comm *tune_comm_open_mpi(double timeout_s)
+{
+    struct tune_transport t;
+    return tune_open_mpi_transport(&t) < 0 ? NULL : tune_comm_open(&t, timeout_s);
 }

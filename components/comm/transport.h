@@ -42,6 +42,10 @@ struct tune_transport {
     void (*close)(void *own, int failed);
 };
 
+/* tune_open_mpi_transport - the ranks that mpirun or srun started, by tune_mpi.so. It waits for all
+ * of them. -1 with an error. */
+int tune_open_mpi_transport(struct tune_transport *t);
+
 #ifdef __cplusplus
 }
 #endif

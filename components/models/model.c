@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/arena.h"
+#include "comm/comm.h"
 #include "core/array.h"
 #include "core/clock.h"
 #include "files/file.h"
@@ -202,9 +203,16 @@ struct tune_model *tune_model_load_frozen(const char *folder, struct tune_device
 
 void tune_model_free(struct tune_model *m)
 {
+    struct tune_error before;
     if (!m)
         return;
+    tune_error_save(&before); /* a collective may still use the memory; after an error none does */
+    if (m->reducing > 0)
+        tune_comm_wait(m->comm, m->reducing);
+    if (m->sharing > 0)
+        tune_comm_wait(m->comm, m->sharing);
     tune_slots_free(m);
+    tune_error_restore(&before);
     tune_device_free(m->dev, m->weights, m->parameters.weights);
     tune_device_free(m->dev, m->adapters, m->parameters.adapters);
     for (int i = 0; i < TUNE_TENSOR_KINDS; i++)

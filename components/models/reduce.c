@@ -106,7 +106,9 @@ static int add_up_gradients(struct tune_model *m)
     for (int unit = m->reduced_from - 1; unit >= 0; unit--)
         TRY(start_unit(m, unit));
     m->reduced_from = m->config.layers + 2;
-    return tune_comm_wait(m->comm, m->reducing);
+    int64_t number = m->reducing;
+    m->reducing = 0;
+    return tune_comm_wait(m->comm, number);
 }
 
 /* The scalars of the step, and its counts on the host. */

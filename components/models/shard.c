@@ -192,7 +192,9 @@ int tune_model_share_unit(struct tune_model *m, int unit)
 
 int tune_model_shared(struct tune_model *m)
 {
-    return m->shard == TUNE_DDP ? 0 : tune_comm_wait(m->comm, m->sharing);
+    int64_t number = m->sharing;
+    m->sharing = 0;
+    return m->shard == TUNE_DDP ? 0 : tune_comm_wait(m->comm, number);
 }
 
 int tune_model_sum_squares(struct tune_model *m, tune_address step)

@@ -261,7 +261,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     EMU_CALLED("cudaStreamQuery");
-    if (!is_stream(stream))
+    if (!is_stream(stream) || (stream && stream->device != current_device()))
         return returned(cudaErrorInvalidResourceHandle);
     emu_stream *s = stream_of(stream);
     if (breaks_capture(s))
@@ -281,6 +281,13 @@ cudaError_t cudaDeviceSynchronize()
 
 /* ---- events ---- */
 
+/* A call for an event of another GPU would open that one for this thread, which takes memory. */
+static bool of_other_gpu(const emu_event *event)
+{
+    return event->stream && event->stream != &null_stream &&
+           event->stream->device != current_device();
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     EMU_CALLED("cudaEventCreateWithFlags");
@@ -297,7 +304,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     EMU_CALLED("cudaEventDestroy");
-    if (!event || event->destroyed)
+    if (!event || event->destroyed || of_other_gpu(event))
         return returned(cudaErrorInvalidResourceHandle);
     event->destroyed = true; /* its record may still wait in a stream */
     return cudaSuccess;
@@ -338,7 +345,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     EMU_CALLED("cudaEventQuery");
-    if (!event || event->destroyed)
+    if (!event || event->destroyed || of_other_gpu(event))
         return returned(cudaErrorInvalidResourceHandle);
     if (event->capture)
         return returned(cudaErrorStreamCaptureUnsupported);
