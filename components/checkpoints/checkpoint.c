@@ -682,9 +682,10 @@ int tune_checkpoint_resume(struct tune_checkpoint *c, struct tune_model *m, stru
     struct tune_comm *comm = c->options.comm;
     if (comm)
         tune_comm_alone(comm, true); /* some ranks may read faster than others */
-    TRY((tune_comm_follows(comm) ? follow : resume)(c, m, opt, load, at));
+    int status = (tune_comm_follows(comm) ? follow : resume)(c, m, opt, load, at);
     if (comm)
         tune_comm_alone(comm, false);
+    TRY(status);
     /* rank 0 changes the folder only when all have read it */
     TRY(comm ? tune_comm_barrier(comm, "the checkpoint to go on from") : 0);
     c->chat_template = tune_dataset_chat_template(tune_loader_dataset(load));

@@ -507,9 +507,10 @@ int tune_logger_run(struct tune_logger *log, const struct tune_flags *flags, str
     if (tune_dataset_stamp(data) && !flags->resume_checkpoint && !tune_comm_follows(flags->comm)) {
         if (flags->comm)
             tune_comm_alone(flags->comm, true); /* it reads many rows */
-        TRY(forecast(log, flags, model, data, load, plan));
+        int status = forecast(log, flags, model, data, load, plan);
         if (flags->comm)
             tune_comm_alone(flags->comm, false);
+        TRY(status);
     }
     /* before the first update, the model is its own reference; with two weights, the loss depends on the labels of a batch */
     log->trend.exact = flags->data.sequences > 0 && tune_preference_needs_reference(&flags->preference) &&
