@@ -1,4 +1,4 @@
-/* ranks_agree.c - what ranks must have in common before they train. They may run on machines with files of their own. */
+/* get_agreement.c - what ranks must have in common before they train. They may run on machines with files of their own. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
