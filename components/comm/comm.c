@@ -2,6 +2,7 @@
 #include "comm/comm.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. BEAT: in what
  * part of timeout_s a rank that works alone says that it is alive. */
+enum { OF_RANK_0 = 1, OF_ALL }; /* errors, for `printed` of a transport */
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
 
 /* Each rank says this before each collective. */
@@ -601,8 +603,18 @@ bool tune_comm_speaks(struct tune_comm *c, bool told)
     if (!c)
         return !told;
     bool common = tune_comm_has_failed(c);
-    bool first = (common || c->t.rank == 0) && c->t.first(c->t.own); /* what rank 0 says need not be said again */
-    return common ? first : !told;
+    int before = common || c->t.rank == 0 ? c->t.printed(c->t.own, common ? OF_ALL : OF_RANK_0) : 0;
+    return common ? before == 0 : !told;
+}
+
+int tune_comm_wait_told(struct tune_comm *c, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    double end_s = tune_clock_s() + fmin(seconds, tune_comm_has_failed(c) ? 1 : INFINITY);
+    int printed = c->t.printed(c->t.own, 0);
+    while (printed == 0 && tune_clock_s() < end_s && nanosleep(&pause, NULL) == 0)
+        printed = c->t.printed(c->t.own, 0);
+    return printed == OF_RANK_0 ? 1 : printed == OF_ALL ? -1 : 0;
 }
 
 void tune_comm_step(struct tune_comm *c, int64_t step)
@@ -773,16 +785,17 @@ static int self_broadcast(void *own, void *data, size_t bytes, int root, int *la
     return 0;
 }
 
-static int self_first(void *own)
+static int self_printed(void *own, int error)
 {
     (void)own;
-    return 1;
+    (void)error;
+    return 0;
 }
 
 struct tune_comm *tune_comm_open_self(void)
 {
     struct tune_transport self = {.name = "self", .size = 1, .meet = self_meet, .exchange = self_exchange, .gather = self_gather,
-                                  .broadcast = self_broadcast, .first = self_first};
+                                  .broadcast = self_broadcast, .printed = self_printed};
     return tune_comm_open(&self, 0);
 }
 

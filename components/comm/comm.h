@@ -139,8 +139,12 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
 
 /* tune_comm_speaks - whether this rank should print its error. All ranks have a comm's error: then
  * the first rank of a machine that asks prints it. An error of its own each rank prints, unless
- * told: rank 0 has ended, and so has said why. c may be NULL. */
+ * told: rank 0 says why. c may be NULL.
+ * tune_comm_wait_told - wait so many seconds for rank 0 on this machine, or until a signal comes.
+ * 1: rank 0 has begun to print an error of its own. -1: a rank of this machine has begun to print
+ * the comm's error. 0: neither. If this rank has the comm's error, it waits 1 s at most. */
 bool tune_comm_speaks(struct tune_comm *c, bool told);
+int tune_comm_wait_told(struct tune_comm *c, double seconds);
 
 /* tune_comm_has_failed - whether a collective has failed, so that this thread's error is about the
  * ranks. c may be NULL.

@@ -33,7 +33,7 @@ struct tune_threads {
     int64_t meetings;
     int arrived;
     int gone;   /* the first rank that left; -1: all are here */
-    bool asked; /* by first */
+    int printed;
     struct seat seats[];
 };
 
@@ -196,14 +196,14 @@ static int threads_broadcast(void *own, void *data, size_t bytes, int root, int 
     return wait_for_all(s, 0, late);
 }
 
-static int threads_first(void *own)
+static int threads_printed(void *own, int error)
 {
     struct tune_threads *w = ((struct seat *)own)->world;
     pthread_mutex_lock(&w->lock);
-    bool first = !w->asked;
-    w->asked = true;
+    int before = w->printed;
+    w->printed = before ? before : error;
     pthread_mutex_unlock(&w->lock);
-    return first;
+    return before;
 }
 
 static void threads_close(void *own, int failed)
@@ -239,7 +239,7 @@ void tune_threads_join(struct tune_threads *w, int rank, struct tune_transport *
 {
     *t = (struct tune_transport){
         .name = "threads", .own = &w->seats[rank], .rank = rank, .size = w->size, .meet = threads_meet, .exchange = threads_exchange,
-        .gather = threads_gather, .broadcast = threads_broadcast, .first = threads_first, .close = threads_close,
+        .gather = threads_gather, .broadcast = threads_broadcast, .printed = threads_printed, .close = threads_close,
     };
 }
 

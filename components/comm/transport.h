@@ -35,8 +35,9 @@ struct tune_transport {
     /* -1 if a rank has ended, without waiting; else 0. NULL: it cannot tell. */
     int (*look)(void *own, int *late);
 
-    /* 1 if no rank of this machine has asked before; else 0. Any thread may ask. */
-    int (*first)(void *own);
+    /* Which error a rank of this machine has begun to print; 0: none yet. If none, it is `error`
+     * from now on. Any thread may ask. */
+    int (*printed)(void *own, int error);
 
     /* End. failed: after an error; then no rank waits for another, and the others are told. */
     void (*close)(void *own, int failed);

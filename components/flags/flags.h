@@ -154,6 +154,7 @@ struct tune_flags {
     struct tune_comm *comm;
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
+    int (*comm_wait_told)(struct tune_comm *comm, double seconds);
     /* print why, and end the program, from any thread; NULL: nobody may */
     void (*give_up)(const char *why);
     int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */

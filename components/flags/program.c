@@ -388,25 +388,35 @@ void tune_program_start(int argc, char **argv, struct tune_flags *flags, const s
     end_well();
 }
 
+static volatile sig_atomic_t end_noted;
+
 static void note_end(int number)
 {
     (void)number;
+    end_noted = 1;
 }
 
-/* Rank 0 prints the error that all ranks have. So wait for its end, of which mpirun tells by SIGCONT and SIGTERM. True if it came.
- * Before the ranks have met, rank 0 may be slower than this rank. So the wait grows with the time that this rank has run. */
-static bool rank_0_ended(void)
+/* Whether rank 0 prints the error that this rank has. It may be slower. So wait until it begins to
+ * print, or ends: of that mpirun tells by SIGCONT and SIGTERM. The longer this rank has run, the
+ * longer it waits. */
+static bool told_by_rank_0(void)
 {
     struct sigaction wake = {.sa_handler = note_end};
-    bool apart = launched.by == TUNE_BY_MPI && !(options_of && options_of->comm);
-    double wait_s = apart ? fmin(2 + 3 * (tune_clock_s() - began_s), 20) : 1;
+    struct tune_comm *comm = options_of ? options_of->comm : NULL;
+    double wait_s = comm || launched.by == TUNE_BY_MPI ? fmin(2 + 3 * (tune_clock_s() - began_s), 20) : 1;
     struct timespec left = {.tv_sec = (time_t)wait_s}, more = {.tv_nsec = 500000000};
+    int told = 0;
     sigaction(SIGCONT, &wake, NULL);
     sigaction(SIGTERM, &wake, NULL);
-    bool ended = nanosleep(&left, NULL) < 0 && errno == EINTR;
-    while (ended && nanosleep(&more, &more) < 0 && errno == EINTR)
+    if (comm)
+        options_of->comm_wait_told(comm, wait_s);
+    else
+        nanosleep(&left, NULL);
+    while (end_noted && nanosleep(&more, &more) < 0 && errno == EINTR)
         ; /* the signals also come when another rank has died, and rank 0 is about to say so */
-    return ended;
+    if (comm)
+        told = options_of->comm_wait_told(comm, 0);
+    return told > 0 || (told == 0 && end_noted);
 }
 
 void tune_program_fail(void)
@@ -418,7 +428,7 @@ void tune_program_fail(void)
     bool follows = launched.rank > 0;
     if (follows && failure.tell && failure.tell(failure.log, why.text) < 0)
         put_message("and ", tune_error_message());
-    bool told = follows && rank_0_ended();
+    bool told = follows && told_by_rank_0();
     bool speaks = options_of && options_of->comm_speaks ? options_of->comm_speaks(options_of->comm, told) : !told;
     fflush(stdout); /* keeps the order if both go to one place */
     if (speaks)

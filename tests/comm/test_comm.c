@@ -114,6 +114,22 @@ static int try_own(struct tune_comm *c, int rank, void *context)
     return speaks(c, tune_error_set("rank %d has no space left", rank));
 }
 
+/* Rank 1 waits until rank 0 prints: an error of its own, or the comm's. */
+static int try_told(struct tune_comm *c, int rank, void *context)
+{
+    bool own = *(const bool *)context;
+    int status = tune_comm_agree(c, "the options", own || rank == 0 ? "--lr 1e-4" : "--lr 1e-3");
+    int told = 0;
+    if (rank == 0) {
+        usleep(50000);
+        return speaks(c, status < 0 ? status : tune_error_set("no space left"));
+    }
+    while (told == 0) /* after 1 s, if the error is the comm's */
+        told = tune_comm_wait_told(c, 600);
+    assert_int_equal(told, own ? 1 : -1);
+    return -1;
+}
+
 static void differing(void **state)
 {
     (void)state;
@@ -147,6 +163,13 @@ static void differing(void **state)
     assert_int_equal(spoke, 3);
     assert_true(tune_comm_speaks(NULL, false));
     tune_threads_free(crew.world);
+    for (int own = 0; own < 2; own++) {
+        bool context = own;
+        spoke = 0;
+        crew = run(2, NULL, 60, try_told, &context);
+        assert_int_equal(spoke, 1);
+        tune_threads_free(crew.world);
+    }
 }
 
 static void bad_arguments(void **state)

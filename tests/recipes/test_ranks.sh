@@ -145,7 +145,14 @@ is "... and it is ended, too" eval 'await 0 eval "! pgrep -f -- \"$full.*--outpu
 
 # ---- what is refused ----
 refused "a file that is not there: said once" 2 "finetune_full: none.jsonl: no such file" "$full" $rows --dataset none.jsonl --ranks 2
-is "... by rank 0" eval '! grep -q "rank 1" complained'
+is "... by rank 0" eval '! grep -q "rank 1" complained || { cat complained; false; }'
+printf '#include <stdlib.h>\n#include <unistd.h>\n__attribute__((destructor)) static void late(void) { if (getenv("OMPI_COMM_WORLD_RANK")) sleep(3); }\n' >late.c
+if sanitized || ! $CC -shared -fPIC -o late.so late.c; then
+    skip "rank 0 says so, and takes long to end" "no library can be put before this build"
+else
+    refused "rank 0 says so, and takes long to end" 2 "finetune_full: none.jsonl: no such file" env LD_PRELOAD="$tmp/late.so" "$full" $rows --dataset none.jsonl --ranks 2
+    is "... rank 1 does not repeat it" eval '! grep -q "rank 1" complained || { cat complained; false; }'
+fi
 refused "no mpirun" 2 "--ranks 2 needs mpirun" env PATH=/nothing "$full" $rows --ranks 2
 refused "no tune_mpi.so" 3 "cannot load $tmp/none.so" env TUNE_MPI="$tmp/none.so" "$full" $rows --ranks 2 --output none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none

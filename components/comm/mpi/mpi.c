@@ -33,7 +33,7 @@ enum fate { ENDED, STOPPED, LATE, FATES };
 /* Memory that the ranks of a machine share. */
 struct board {
     atomic_int blamed; /* 1 + rank * FATES + fate, of the first rank that was found; 0: none */
-    atomic_int asked;  /* by first */
+    atomic_int printed;
 };
 
 struct world {
@@ -227,10 +227,12 @@ static int mpi_look(void *own, int *late)
     return w->missed_s > 0 && now - w->missed_s > GRACE_S ? blame(w, lost, ENDED, late) : 0;
 }
 
-static int mpi_first(void *own)
+static int mpi_printed(void *own, int error)
 {
     struct world *w = own;
-    return !atomic_exchange(&w->board->asked, 1);
+    int before = 0;
+    atomic_compare_exchange_strong(&w->board->printed, &before, error);
+    return before;
 }
 
 /* Tell the others, and wait until they close, too. */
@@ -331,7 +333,7 @@ int tune_mpi_open(struct tune_transport *t)
     }
     *t = (struct tune_transport){
         .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
-        .broadcast = mpi_broadcast, .look = mpi_look, .first = mpi_first, .close = mpi_close,
+        .broadcast = mpi_broadcast, .look = mpi_look, .printed = mpi_printed, .close = mpi_close,
     };
     return 0;
 }
