@@ -301,6 +301,12 @@ static int set_until_stable(struct plan *plan)
                                        "until_stable") : set < 0 ? -1 : 0;
 }
 
+static int apply_options(struct plan *plan, struct launch *launch)
+{
+    TRY(launch_choose(launch, plan));
+    return set_until_stable(plan);
+}
+
 static int find_programs(struct plan *plan, struct progress *progress)
 {
     if (!(plan->provenance->programs = calloc((size_t)plan->binding_count, sizeof *plan->provenance->programs)))
@@ -332,7 +338,7 @@ static int bind_space(struct plan *plan, const char *set)
     return 0;
 }
 
-static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch)
+static int read_inputs(struct plan *plan, struct queue *q, struct slots *slots, struct launch *launch)
 {
     struct tune_operation_record *r = &plan->record;
     bool there;
@@ -347,6 +353,14 @@ static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch
     TRY(enough_open(plan, &q->enough));
     TRY(model_open(plan, &q->model));
     TRY(read_configuration(plan, there));
+    TRY(gpus_find(plan));
+    TRY(slots_open(slots, plan));
+    TRY(environment_read(plan));
+    if (!there) { /* what is wrong with the options is found before a store is made */
+        TRY(select_entities(plan));
+        TRY(stop_rule_open(plan, &q->stop_rule));
+        TRY(plan->flags->join ? 0 : apply_options(plan, launch));
+    }
     TRY(find_programs(plan, q->progress));
     TRY(record_open_store(plan, !plan->flags->dry_run));
     if (plan->flags->join && !there)
@@ -361,8 +375,7 @@ static int read_inputs(struct plan *plan, struct queue *q, struct launch *launch
                                 plan->space->id);
     TRY(trust_programs(plan));
     TRY(there ? record_check(plan) : 0);
-    TRY(launch_choose(launch, plan));
-    return set_until_stable(plan);
+    return there || plan->flags->join ? apply_options(plan, launch) : 0;
 }
 
 static void print_conflict(void *context, const char *sentence)
@@ -423,10 +436,7 @@ static int begin_record(const struct plan *plan, struct queue *q)
 static int prepare(struct plan *plan, struct queue *q, struct slots *slots, struct launch *launch)
 {
     tune_host_read(&plan->machine.host);
-    TRY(read_inputs(plan, q, launch));
-    TRY(gpus_find(plan));
-    TRY(slots_open(slots, plan));
-    TRY(environment_read(plan));
+    TRY(read_inputs(plan, q, slots, launch));
     TRY(read_results(plan));
     TRY(select_entities(plan));
     record_counts(plan, q->progress);

@@ -172,6 +172,13 @@ is "--entity takes these, in the grid's order" eval '[ "$(taken w2 --entity a.3-
 is "... with --where, those that meet it" eval '[ "$(taken w2 --entity a.3-b.4,a.1-b.5 --where "a == 1")" = "15 " ]'
 refused "... one that is none" 2 '--entity a.4-b.4: this is not an entity of which.yaml' "$sweep" which.yaml $own --store w2 --entity a.1-b.4,a.4-b.4
 refused "... one that the constraints exclude" 2 'the constraints of orders.yaml exclude it' "$sweep" orders.yaml $own --store w2 --entity a.6-b.4
+unmade() {
+    for wrong in "--where c" "--entity x" "--stop-when x:5%" "--stop-when x:5% --repeat 20 --maximize total" "--grouping b" "--order random-grouped" "--until-stable 3" "--gpus 0" "--in-flight 999" "--env =" "--points-per-job 3"; do
+        "$sweep" which.yaml $own --store unmade $wrong >unmade.out 2>&1
+        [ $? = 2 ] && [ ! -e unmade ] || { echo "$wrong"; cat unmade.out; return 1; }
+    done
+}
+is "a wrong option makes no store" unmade
 refused "... where entities are drawn" 2 '--order cannot be sobol' "$sweep" orders.yaml $own --store w2 --entity a.5-b.4 --order sobol --entities 4
 # --points FILE
 list() { printf '%s\n' "$@" >list.csv; } # LINE...
@@ -383,7 +390,7 @@ wait
 # More than eight where other processes disturbed one, which is then measured again.
 is "two sweeps on the same cores take turns" eval '[ $(grep -c begin log.turns) -ge 8 ] && [ "$(uniq log.turns | wc -l)" = "$(wc -l <log.turns)" ] || { cat log.turns; false; }'
 is "... one after the other" [ "$(sed -n 2,5p log.who | sort -u | wc -l)" = 2 ]
-is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 valid" turns.out.1 && grep -q "4 valid" turns.out.2'
+is "... and say so" eval 'grep -q "take turns" turns.out.1 turns.out.2 && grep -q "4 valid" turns.out.1 && grep -q "4 valid" turns.out.2 || { cat turns.out.1 turns.out.2; false; }'
 rm -f log.turns
 for i in 3 4; do "$sweep" turns.yaml --experiments own/turns.json --store turns.$i --share-cores >turns.out.$i 2>&1 & done
 wait

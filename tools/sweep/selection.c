@@ -143,8 +143,12 @@ static int read_entities(struct plan *plan, const char *text)
 int select_entities(struct plan *plan)
 {
     const struct tune_operation_record *r = &plan->record;
-    if (r->where && !(plan->where = tune_where_new(r->where, plan->space, plan->bindings)))
+    bool grouped[TUNE_SPACE_DIMENSIONS];
+    TRY(tune_order_groups(plan->space, &r->options.order, grouped));
+    if (r->where && !plan->where && !(plan->where = tune_where_new(r->where, plan->space, plan->bindings)))
         return -1;
     plan->record.options.where = plan->where;
-    return points_recorded(r) ? points_take(plan) : r->entity ? read_entities(plan, r->entity) : 0;
+    if (points_recorded(r))
+        return plan->point_count == 0 ? points_take(plan) : 0;
+    return r->entity && !plan->only ? read_entities(plan, r->entity) : 0;
 }

@@ -315,7 +315,8 @@ int operator_refuse(void *words, struct tune_document *d, const struct tune_node
  * select_entity - read an identifier, up to a comma or the end. Returns its end. NULL: the space
  * has no such entity.
  * check_property - check that the experiment has the property. -1 with kind USAGE.
- * select_entities - set the options of the record from its --where and --entity. */
+ * select_entities - set the options of the record from its --where and --entity, if they are not
+ * set yet. */
 int select_inputs(const struct plan *plan, const char *set);
 int check_property(const struct tune_experiment *e, const char *property);
 bool select_value(const struct tune_domain *d, const char *text, struct tune_value *value);
