@@ -26,10 +26,10 @@ static void log_cpus(struct progress *p, const struct tune_child_holder *h)
 {
     char text[160];
     bool stranger = h && !h->guard;
-    if (p->cpus_logged && (!stranger || p->stranger_logged))
+    bool *logged = stranger ? &p->stranger_logged : &p->cpus_logged;
+    if (*logged)
         return;
-    p->cpus_logged = true;
-    p->stranger_logged |= stranger;
+    *logged = true;
     if (!stranger)
         progress_log(p, "another sweep measures on these cores: the two sweeps take turns (to "
                         "measure at the same time, give --share-cores)");
@@ -50,7 +50,7 @@ static void look_at_cpus(struct progress *p, struct slot *slot)
 {
     struct tune_child_holder holder;
     double now = tune_clock_s();
-    if (p->cpus_logged && (p->stranger_logged || now - p->cpus_looked_s < 10))
+    if ((p->cpus_logged || p->stranger_logged) && (p->cpus_logged == p->stranger_logged || now - p->cpus_looked_s < 10))
         return;
     p->cpus_looked_s = now;
     if (!tune_child_cpus_taken(slot->cpus, slot->cpu_count, &holder))
