@@ -301,12 +301,6 @@ static int set_until_stable(struct plan *plan)
                                        "until_stable") : set < 0 ? -1 : 0;
 }
 
-static int apply_options(struct plan *plan, struct launch *launch)
-{
-    TRY(launch_choose(launch, plan));
-    return set_until_stable(plan);
-}
-
 static int find_programs(struct plan *plan, struct progress *progress)
 {
     if (!(plan->provenance->programs = calloc((size_t)plan->binding_count, sizeof *plan->provenance->programs)))
@@ -359,7 +353,6 @@ static int read_inputs(struct plan *plan, struct queue *q, struct slots *slots, 
     if (!there) { /* what is wrong with the options is found before a store is made */
         TRY(select_entities(plan));
         TRY(stop_rule_open(plan, &q->stop_rule));
-        TRY(plan->flags->join ? 0 : apply_options(plan, launch));
     }
     TRY(find_programs(plan, q->progress));
     TRY(record_open_store(plan, !plan->flags->dry_run));
@@ -375,7 +368,8 @@ static int read_inputs(struct plan *plan, struct queue *q, struct slots *slots, 
                                 plan->space->id);
     TRY(trust_programs(plan));
     TRY(there ? record_check(plan) : 0);
-    return there || plan->flags->join ? apply_options(plan, launch) : 0;
+    TRY(launch_choose(launch, plan));
+    return set_until_stable(plan);
 }
 
 static void print_conflict(void *context, const char *sentence)

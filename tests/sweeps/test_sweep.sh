@@ -173,7 +173,7 @@ is "... with --where, those that meet it" eval '[ "$(taken w2 --entity a.3-b.4,a
 refused "... one that is none" 2 '--entity a.4-b.4: this is not an entity of which.yaml' "$sweep" which.yaml $own --store w2 --entity a.1-b.4,a.4-b.4
 refused "... one that the constraints exclude" 2 'the constraints of orders.yaml exclude it' "$sweep" orders.yaml $own --store w2 --entity a.6-b.4
 unmade() {
-    for wrong in "--where c" "--entity x" "--stop-when x:5%" "--stop-when x:5% --repeat 20 --maximize total" "--grouping b" "--order random-grouped" "--until-stable 3" "--gpus 0" "--in-flight 999" "--env =" "--points-per-job 3"; do
+    for wrong in "--where c" "--entity x" "--stop-when x:5%" "--stop-when x:5% --repeat 20 --maximize total" "--grouping b" "--order random-grouped" "--gpus 0" "--in-flight 999" "--env ="; do
         "$sweep" which.yaml $own --store unmade $wrong >unmade.out 2>&1
         [ $? = 2 ] && [ ! -e unmade ] || { echo "$wrong"; cat unmade.out; return 1; }
     done

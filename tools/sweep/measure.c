@@ -228,7 +228,7 @@ int measure_next(struct queue *q, struct slot *slot)
     int over = tune_measurement_next(slot->measurement, &result);
     if (over <= 0)
         return over;
-    if (result.waited_s > .05)
+    if (result.waited_s > .05 && !q->progress->stranger_logged) /* else it may have waited for the stranger */
         log_cpus(q->progress, NULL);
     if (result.status == TUNE_STOPPED || worker_cut_short(plan, &result)) {
         /* A scheduler's job keeps its lease. The point is measured again or not, depending on why

@@ -143,12 +143,13 @@ static int read_entities(struct plan *plan, const char *text)
 int select_entities(struct plan *plan)
 {
     const struct tune_operation_record *r = &plan->record;
-    bool grouped[TUNE_SPACE_DIMENSIONS];
-    TRY(tune_order_groups(plan->space, &r->options.order, grouped));
+    bool grouped[TUNE_SPACE_DIMENSIONS] = {false};
+    if (!points_recorded(r) && r->options.order.mode != TUNE_ORDER_MODEL) /* those make no groups */
+        TRY(tune_order_groups(plan->space, &r->options.order, grouped));
     if (r->where && !plan->where && !(plan->where = tune_where_new(r->where, plan->space, plan->bindings)))
         return -1;
     plan->record.options.where = plan->where;
     if (points_recorded(r))
         return plan->point_count == 0 ? points_take(plan) : 0;
-    return r->entity && !plan->only ? read_entities(plan, r->entity) : 0;
+    return r->entity && !r->options.only ? read_entities(plan, r->entity) : 0;
 }
