@@ -23,7 +23,9 @@
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. BEAT: in what
  * part of timeout_s a rank that works alone says that it is alive. */
-enum { OF_RANK_0 = 1, OF_ALL }; /* errors, for `printed` of a transport */
+/* Bits that the ranks of a machine share. Rank 0 has begun to print an error of its own. A rank has
+ * begun to print an error of all. Rank 0 has saved the run, and ends now. */
+enum { PRINTS_OWN = 1, PRINTS_COMMON = 2, SAVED = 4 };
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
 
 /* Each rank says this before each collective. */
@@ -603,18 +605,35 @@ bool tune_comm_speaks(struct tune_comm *c, bool told)
     if (!c)
         return !told;
     bool common = tune_comm_has_failed(c);
-    int before = common || c->t.rank == 0 ? c->t.printed(c->t.own, common ? OF_ALL : OF_RANK_0) : 0;
+    int before = common || c->t.rank == 0 ? c->t.bits(c->t.own, common ? PRINTS_COMMON : PRINTS_OWN) : 0;
     return common ? before == 0 : !told;
+}
+
+/* Wait so many seconds until a rank of this machine has set one of the bits, or a signal comes. The
+ * bits then. */
+static int wait_for_bits(struct tune_comm *c, int wanted, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    double end_s = tune_clock_s() + seconds;
+    int bits = c->t.bits(c->t.own, 0);
+    while (!(bits & wanted) && tune_clock_s() < end_s && nanosleep(&pause, NULL) == 0)
+        bits = c->t.bits(c->t.own, 0);
+    return bits;
 }
 
 int tune_comm_wait_told(struct tune_comm *c, double seconds)
 {
-    const struct timespec pause = {.tv_nsec = 20000000};
-    double end_s = tune_clock_s() + fmin(seconds, tune_comm_has_failed(c) ? 1 : INFINITY);
-    int printed = c->t.printed(c->t.own, 0);
-    while (printed == 0 && tune_clock_s() < end_s && nanosleep(&pause, NULL) == 0)
-        printed = c->t.printed(c->t.own, 0);
-    return printed == OF_RANK_0 ? 1 : printed == OF_ALL ? -1 : 0;
+    bool here = !strcmp(c->peers[0].host, c->peers[c->t.rank].host);
+    int bits = wait_for_bits(c, PRINTS_OWN | PRINTS_COMMON, tune_comm_lost(c) == 0 ? 0 : !here && tune_comm_has_failed(c) ? fmin(seconds, 1) : seconds);
+    return bits & PRINTS_OWN ? 1 : here || bits & PRINTS_COMMON ? -1 : 0;
+}
+
+void tune_comm_wait_saved(struct tune_comm *c, double seconds)
+{
+    if (c->t.rank == 0)
+        c->t.bits(c->t.own, SAVED);
+    else if (tune_comm_lost(c) != 0 && !strcmp(c->peers[0].host, c->peers[c->t.rank].host) && c->t.bits(c->t.own, 0))
+        wait_for_bits(c, SAVED, seconds);
 }
 
 void tune_comm_step(struct tune_comm *c, int64_t step)
@@ -785,17 +804,17 @@ static int self_broadcast(void *own, void *data, size_t bytes, int root, int *la
     return 0;
 }
 
-static int self_printed(void *own, int error)
+static int self_bits(void *own, int set)
 {
     (void)own;
-    (void)error;
+    (void)set;
     return 0;
 }
 
 struct tune_comm *tune_comm_open_self(void)
 {
     struct tune_transport self = {.name = "self", .size = 1, .meet = self_meet, .exchange = self_exchange, .gather = self_gather,
-                                  .broadcast = self_broadcast, .printed = self_printed};
+                                  .broadcast = self_broadcast, .bits = self_bits};
     return tune_comm_open(&self, 0);
 }
 

@@ -140,11 +140,15 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
 /* tune_comm_speaks - whether this rank should print its error. All ranks have a comm's error: then
  * the first rank of a machine that asks prints it. An error of its own each rank prints, unless
  * told: rank 0 says why. c may be NULL.
- * tune_comm_wait_told - wait so many seconds for rank 0 on this machine, or until a signal comes.
- * 1: rank 0 has begun to print an error of its own. -1: a rank of this machine has begun to print
- * the comm's error. 0: neither. If this rank has the comm's error, it waits 1 s at most. */
+ * tune_comm_wait_told - wait so many seconds until a rank of this machine begins to print an error,
+ * or a signal comes. It does not wait if rank 0 is lost. 1: rank 0 prints an error of its own. -1:
+ * it does not. 0: it is on another machine.
+ * tune_comm_wait_saved - call it before the end, after an error. Rank 0 tells the others of its
+ * machine that it has saved the run. They wait so many seconds for that, or until a signal comes.
+ * If they ended earlier, the launcher would end rank 0 while it saves. */
 bool tune_comm_speaks(struct tune_comm *c, bool told);
 int tune_comm_wait_told(struct tune_comm *c, double seconds);
+void tune_comm_wait_saved(struct tune_comm *c, double seconds);
 
 /* tune_comm_has_failed - whether a collective has failed, so that this thread's error is about the
  * ranks. c may be NULL.

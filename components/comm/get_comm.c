@@ -185,5 +185,6 @@ struct tune_comm *tune_get_comm(struct tune_flags *flags)
     flags->close_comm = tune_comm_close;
     flags->comm_speaks = tune_comm_speaks;
     flags->comm_wait_told = tune_comm_wait_told;
+    flags->comm_wait_saved = tune_comm_wait_saved;
     return c;
 }

@@ -63,7 +63,7 @@ struct mesh {
     struct pollfd *polls; /* [2 * size] the data connections, then those for words */
     double timeout_s;     /* of the last meeting */
     struct word blamed;   /* magic 0: nobody yet */
-    atomic_int *printed;  /* memory that the ranks of a machine share */
+    atomic_int *bits;     /* memory that the ranks of a machine share */
 };
 
 /* ---- small messages, while the ranks find each other ---- */
@@ -503,12 +503,10 @@ static int sockets_broadcast(void *own, void *data, size_t bytes, int root, int 
     return run(m, m->timeout_s, late);
 }
 
-static int sockets_printed(void *own, int error)
+static int sockets_bits(void *own, int set)
 {
     struct mesh *m = own;
-    int before = 0;
-    atomic_compare_exchange_strong(m->printed, &before, error);
-    return before;
+    return atomic_fetch_or(m->bits, set);
 }
 
 /* Memory that the ranks of this machine share. All open its file before one removes it. Without it, each rank says what happened. */
@@ -518,10 +516,10 @@ static int share_board(struct mesh *m, const struct welcome *w, double timeout_s
     int late = -1;
     snprintf(path, sizeof path, "/dev/shm/tune-ranks-%016llx", (unsigned long long)w->name);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool shared = fd >= 0 && ftruncate(fd, sizeof *m->printed) == 0;
-    void *board = mmap(NULL, sizeof *m->printed, PROT_READ | PROT_WRITE, MAP_SHARED | (shared ? 0 : MAP_ANONYMOUS), shared ? fd : -1, 0);
+    bool shared = fd >= 0 && ftruncate(fd, sizeof *m->bits) == 0;
+    void *board = mmap(NULL, sizeof *m->bits, PROT_READ | PROT_WRITE, MAP_SHARED | (shared ? 0 : MAP_ANONYMOUS), shared ? fd : -1, 0);
     int status = board == MAP_FAILED ? socket_error("memory") : 0;
-    m->printed = board == MAP_FAILED ? NULL : board;
+    m->bits = board == MAP_FAILED ? NULL : board;
     if (fd >= 0)
         close(fd);
     if (status == 0 && sockets_meet(m, none, all, 1, timeout_s, &late) < 0)
@@ -541,8 +539,8 @@ static void sockets_close(void *own, int failed)
                     pass(m->links[r][WORD], true, &m->blamed, sizeof m->blamed, 0);
                 close(m->links[r][link]);
             }
-    if (m->printed)
-        munmap(m->printed, sizeof *m->printed);
+    if (m->bits)
+        munmap(m->bits, sizeof *m->bits);
     free(m->links);
     free(m->flows);
     free(m->polls);
@@ -573,7 +571,7 @@ int tune_sockets_open(struct tune_transport *t, const struct tune_meeting_place 
     }
     *t = (struct tune_transport){
         .name = "sockets", .own = m, .rank = m->rank, .size = m->size, .meet = sockets_meet, .exchange = sockets_exchange,
-        .gather = sockets_gather, .broadcast = sockets_broadcast, .printed = sockets_printed, .close = sockets_close,
+        .gather = sockets_gather, .broadcast = sockets_broadcast, .bits = sockets_bits, .close = sockets_close,
     };
     return 0;
 }

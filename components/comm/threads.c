@@ -33,7 +33,7 @@ struct tune_threads {
     int64_t meetings;
     int arrived;
     int gone;   /* the first rank that left; -1: all are here */
-    int printed;
+    int bits;
     struct seat seats[];
 };
 
@@ -196,12 +196,12 @@ static int threads_broadcast(void *own, void *data, size_t bytes, int root, int 
     return wait_for_all(s, 0, late);
 }
 
-static int threads_printed(void *own, int error)
+static int threads_bits(void *own, int set)
 {
     struct tune_threads *w = ((struct seat *)own)->world;
     pthread_mutex_lock(&w->lock);
-    int before = w->printed;
-    w->printed = before ? before : error;
+    int before = w->bits;
+    w->bits |= set;
     pthread_mutex_unlock(&w->lock);
     return before;
 }
@@ -239,7 +239,7 @@ void tune_threads_join(struct tune_threads *w, int rank, struct tune_transport *
 {
     *t = (struct tune_transport){
         .name = "threads", .own = &w->seats[rank], .rank = rank, .size = w->size, .meet = threads_meet, .exchange = threads_exchange,
-        .gather = threads_gather, .broadcast = threads_broadcast, .printed = threads_printed, .close = threads_close,
+        .gather = threads_gather, .broadcast = threads_broadcast, .bits = threads_bits, .close = threads_close,
     };
 }
 

@@ -35,9 +35,9 @@ struct tune_transport {
     /* -1 if a rank has ended, without waiting; else 0. NULL: it cannot tell. */
     int (*look)(void *own, int *late);
 
-    /* Which error a rank of this machine has begun to print; 0: none yet. If none, it is `error`
-     * from now on. Any thread may ask. */
-    int (*printed)(void *own, int error);
+    /* Bits that the ranks of this machine share, 0 at first: what they were. `set` is set from now
+     * on. Any thread may call it. */
+    int (*bits)(void *own, int set);
 
     /* End. failed: after an error; then no rank waits for another, and the others are told. */
     void (*close)(void *own, int failed);

@@ -155,6 +155,7 @@ struct tune_flags {
     void (*close_comm)(struct tune_comm *comm);
     bool (*comm_speaks)(struct tune_comm *comm, bool told);
     int (*comm_wait_told)(struct tune_comm *comm, double seconds);
+    void (*comm_wait_saved)(struct tune_comm *comm, double seconds);
     /* print why, and end the program, from any thread; NULL: nobody may */
     void (*give_up)(const char *why);
     int bound_cores; /* that tune_get_comm bound this rank to; 0: it did not */

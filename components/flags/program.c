@@ -396,7 +396,7 @@ static void note_end(int number)
     end_noted = 1;
 }
 
-/* Whether rank 0 prints the error that this rank has. It may be slower. So wait until it begins to
+/* True if rank 0 prints the error that this rank has. It may be slower. So wait until it begins to
  * print, or ends: of that mpirun tells by SIGCONT and SIGTERM. The longer this rank has run, the
  * longer it waits. */
 static bool told_by_rank_0(void)
@@ -404,7 +404,11 @@ static bool told_by_rank_0(void)
     struct sigaction wake = {.sa_handler = note_end};
     struct tune_comm *comm = options_of ? options_of->comm : NULL;
     double wait_s = comm || launched.by == TUNE_BY_MPI ? fmin(2 + 3 * (tune_clock_s() - began_s), 20) : 1;
-    struct timespec left = {.tv_sec = (time_t)wait_s}, more = {.tv_nsec = 500000000};
+    if (comm && options_of->timeout_s > 0)
+        wait_s = fmin(wait_s, options_of->timeout_s / 2); /* before rank 0 gives up waiting for this rank */
+    if (stop_signal)
+        wait_s = fmin(wait_s, 0.5); /* it may be the launcher's, which kills a second later */
+    struct timespec left = {.tv_sec = (time_t)wait_s, .tv_nsec = (long)(fmod(wait_s, 1) * 1e9)}, more = {.tv_nsec = 500000000};
     int told = 0;
     sigaction(SIGCONT, &wake, NULL);
     sigaction(SIGTERM, &wake, NULL);
@@ -435,7 +439,7 @@ void tune_program_fail(void)
         put_message("", *why.text ? why.text : "failed without saying why, which is our own bug");
     if (speaks && kind == TUNE_ERROR_USAGE)
         fprintf(stderr, "%s: see %s --help\n", program, program);
-    if (speaks && failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
+    if ((speaks || !follows) && failure.save && failure.save(failure.work, saved, sizeof saved) < 0)
         put_message("and ", tune_error_message());
     fflush(stdout);
     if (*saved)
@@ -443,6 +447,8 @@ void tune_program_fail(void)
     if (!follows && failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
                                                                   * which it explains */
         put_message("and ", tune_error_message());
+    if (options_of && options_of->comm_wait_saved)
+        options_of->comm_wait_saved(options_of->comm, options_of->timeout_s);
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }
 

@@ -33,7 +33,7 @@ enum fate { ENDED, STOPPED, LATE, FATES };
 /* Memory that the ranks of a machine share. */
 struct board {
     atomic_int blamed; /* 1 + rank * FATES + fate, of the first rank that was found; 0: none */
-    atomic_int printed;
+    atomic_int bits;
 };
 
 struct world {
@@ -227,12 +227,10 @@ static int mpi_look(void *own, int *late)
     return w->missed_s > 0 && now - w->missed_s > GRACE_S ? blame(w, lost, ENDED, late) : 0;
 }
 
-static int mpi_printed(void *own, int error)
+static int mpi_bits(void *own, int set)
 {
     struct world *w = own;
-    int before = 0;
-    atomic_compare_exchange_strong(&w->board->printed, &before, error);
-    return before;
+    return atomic_fetch_or(&w->board->bits, set);
 }
 
 /* Tell the others, and wait until they close, too. */
@@ -333,7 +331,7 @@ int tune_mpi_open(struct tune_transport *t)
     }
     *t = (struct tune_transport){
         .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
-        .broadcast = mpi_broadcast, .look = mpi_look, .printed = mpi_printed, .close = mpi_close,
+        .broadcast = mpi_broadcast, .look = mpi_look, .bits = mpi_bits, .close = mpi_close,
     };
     return 0;
 }
