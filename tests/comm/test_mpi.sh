@@ -17,7 +17,7 @@ for kind in barrier broadcast all_gather reduce_scatter; do
     at=$((at + 1))
 done
 is "the first one is killed" survive 3 killed 0 120 7 0
-is "the killed one is named, with what the others did" says 'rank 0 of 3 (process [0-9]* on .*) has ended; rank [12] waited for it in reduce_scatter of "some", 4194304 elements of 4 bytes, step 7'
+is "the killed one is named, with what the others did" says 'rank 0 of 3 (process [0-9]* on .*) has ended; rank [12] waited for it in \(reduce_scatter of "some", 4194304 elements of 4 bytes, step 7\|barrier of "some", step 8\)'
 is "one stops: the others give up" survive 2 stopped 1 10 4 before
 is "and say what became of it" says 'rank 1 of 2 (process [0-9]* on .*) did not come within 10 s, because it has been stopped; rank 0 waited for it in barrier of "some", step 4'
 is "one stops while bytes move" survive 2 stopped 1 10 6 1000

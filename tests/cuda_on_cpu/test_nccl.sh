@@ -88,7 +88,7 @@ for shard in ddp fsdp; do is "more layers, --shard $shard" train deep$shard fine
 layer=$((64 * 64 * 3 + 3 * 64 * 128 + 128)) embedding=$((300 * 64)) saved=$(($(figure deepddp peak_device_bytes) - $(figure deepfsdp peak_device_bytes)))
 is "gradients are sent unit by unit, while the GPU computes" eval 'train beside finetune_full --model deep --ranks 2 --max-steps 3 --profile 2 && grep -q "^# ranks .*moved for [0-9.]* s so far; .* and [1-9][0-9]* % ran beside backward" beside.out || { cat beside.out; false; }'
 # killed N WORD... - rank 1 is killed in its call N of NCCL.
-killed() { call=$1; shift; ! CUDA_ON_CPU_NCCL_SIGNAL=1:$call:9 "$where/finetune_full" $rows --model deep --ranks 2 --overwrite --output killed "$@" >killed.out 2>&1 || { cat killed.out; return 1; }; }
+killed() { call=$1; shift; ! OMPI_MCA_odls_base_sigkill_timeout=3 CUDA_ON_CPU_NCCL_SIGNAL=1:$call:9 "$where/finetune_full" $rows --model deep --ranks 2 --overwrite --output killed "$@" >killed.out 2>&1 || { cat killed.out; return 1; }; }
 is "... so a run that fails lists them by unit" eval 'killed 40 && grep -q "\"gradients of unit [0-9]" killed/run.json'
 is "... in one piece if they are added in the order of the ranks" eval 'killed 3 --exact-ranks && grep -q "\"gradients\"" killed/run.json && ! grep -q "gradients of unit" killed/run.json'
 is "... each GPU takes what the plan says, and keeps half" eval '[ "$(figure deepfsdp peak_device_bytes)" = "$(figure deepfsdp estimated_device_bytes)" ] &&
