@@ -352,7 +352,7 @@ static int read_inputs(struct plan *plan, struct queue *q, struct slots *slots, 
     TRY(environment_read(plan));
     if (!there) { /* what is wrong with the options is found before a store is made */
         TRY(select_entities(plan));
-        TRY(stop_rule_open(plan, &q->stop_rule));
+        TRY(plan->flags->launcher ? 0 : stop_rule_open(plan, &q->stop_rule)); /* a launcher has other rules */
     }
     TRY(find_programs(plan, q->progress));
     TRY(record_open_store(plan, !plan->flags->dry_run));
