@@ -457,6 +457,8 @@ int tune_checkpoint_rescue(struct tune_checkpoint *c, char *text, size_t size)
         at.planned_steps = tune_loader_planned_steps(r->load);
     }
     bool logged = !c->options.log || tune_logger_last_step(c->options.log) == at.step;
+    if (c->options.comm)
+        tune_comm_alone(c->options.comm, true); /* the others wait for the save */
     /* with shards a save needs the other ranks, which may be anywhere now */
     if (status == 0 && !c->failed && logged && !tune_model_is_sharded(r->model))
         status = save(c, r->model, r->optimizer, &at);

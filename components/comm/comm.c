@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,13 +20,15 @@
 #include "core/hash.h"
 #include "core/try.h"
 #include "devices/device.h"
+#include "machine/guard.h"
 
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. BEAT: in what
  * part of timeout_s a rank that works alone says that it is alive. */
-/* Bits that the ranks of a machine share. Rank 0 has begun to print an error of its own. A rank has
- * begun to print an error of all. Rank 0 has saved the run, and ends now. */
-enum { PRINTS_OWN = 1, PRINTS_COMMON = 2, SAVED = 4 };
+/* Bits that the ranks of a machine share. HERE: rank 0 is one of them. PRINTS_OWN: rank 0 has begun
+ * to print an error of its own. PRINTS_COMMON: a rank has begun to print an error of all. SAVES: rank
+ * 0 has an error, and saves the run. SAVED: it has, and ends now. */
+enum { HERE = 1, PRINTS_OWN = 2, PRINTS_COMMON = 4, SAVES = 8, SAVED = 16 };
 enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
 
 /* Each rank says this before each collective. */
@@ -605,25 +608,32 @@ bool tune_comm_speaks(struct tune_comm *c, bool told)
     if (!c)
         return !told;
     bool common = tune_comm_has_failed(c);
-    int before = common || c->t.rank == 0 ? c->t.bits(c->t.own, common ? PRINTS_COMMON : PRINTS_OWN) : 0;
-    return common ? before == 0 : !told;
+    int first = c->t.rank == 0 ? SAVES | (common ? 0 : PRINTS_OWN) : 0;
+    int before = c->t.bits(c->t.own, first | (common ? PRINTS_COMMON : 0));
+    return common ? !(before & (PRINTS_OWN | PRINTS_COMMON)) : !told;
 }
 
-/* Wait so many seconds until a rank of this machine has set one of the bits, or a signal comes. The
- * bits then. */
+/* Wait so many seconds until a rank of this machine has set one of the bits. End also if a signal
+ * comes, or if rank 0 has ended or has been stopped. The bits then. */
 static int wait_for_bits(struct tune_comm *c, int wanted, double seconds)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     double end_s = tune_clock_s() + seconds;
+    pid_t pid = (pid_t)c->peers[0].pid;
+    struct tune_process p = {0};
     int bits = c->t.bits(c->t.own, 0);
-    while (!(bits & wanted) && tune_clock_s() < end_s && nanosleep(&pause, NULL) == 0)
+    while (!(bits & wanted) && tune_clock_s() < end_s && nanosleep(&pause, NULL) == 0) {
+        bool gone = bits & HERE && (kill(pid, 0) < 0 ? errno == ESRCH : tune_process_read(pid, &p) && (p.dead || p.stopped));
         bits = c->t.bits(c->t.own, 0);
+        if (gone)
+            break;
+    }
     return bits;
 }
 
 int tune_comm_wait_told(struct tune_comm *c, double seconds)
 {
-    bool here = !strcmp(c->peers[0].host, c->peers[c->t.rank].host);
+    bool here = c->t.bits(c->t.own, 0) & HERE;
     int bits = wait_for_bits(c, PRINTS_OWN | PRINTS_COMMON, tune_comm_lost(c) == 0 ? 0 : !here && tune_comm_has_failed(c) ? fmin(seconds, 1) : seconds);
     return bits & PRINTS_OWN ? 1 : here || bits & PRINTS_COMMON ? -1 : 0;
 }
@@ -632,8 +642,14 @@ void tune_comm_wait_saved(struct tune_comm *c, double seconds)
 {
     if (c->t.rank == 0)
         c->t.bits(c->t.own, SAVED);
-    else if (tune_comm_lost(c) != 0 && !strcmp(c->peers[0].host, c->peers[c->t.rank].host) && c->t.bits(c->t.own, 0))
-        wait_for_bits(c, SAVED, seconds);
+    if (c->t.rank == 0 || tune_comm_lost(c) == 0 || !(c->t.bits(c->t.own, 0) & HERE))
+        return;
+    /* rank 0 does not know of an error of this rank alone, or of its comm's thread */
+    bool alone = !tune_comm_has_failed(c) && c->t.leave;
+    if (alone)
+        c->t.leave(c->t.own);
+    if (wait_for_bits(c, SAVES, alone || tune_comm_lost(c) > 0 ? seconds : 0) & SAVES)
+        wait_for_bits(c, SAVED, INFINITY);
 }
 
 void tune_comm_step(struct tune_comm *c, int64_t step)
@@ -735,6 +751,8 @@ static int introduce(struct tune_comm *c)
     c->peers[c->t.rank] = mine;
     if (c->t.size == 1)
         return 0;
+    if (c->t.rank == 0)
+        c->t.bits(c->t.own, HERE);
     int status = c->t.meet(c->t.own, &mine, c->peers, sizeof mine, c->timeout_s, &late);
     if (late >= 0)
         return tune_error_set("rank %d of %d %s, when rank %d on %s opened its comm", late, c->t.size, tune_error_message(), c->t.rank, mine.host);

@@ -144,8 +144,9 @@ int tune_comm_agree(struct tune_comm *c, const char *what, const char *text);
  * or a signal comes. It does not wait if rank 0 is lost. 1: rank 0 prints an error of its own. -1:
  * it does not. 0: it is on another machine.
  * tune_comm_wait_saved - call it before the end, after an error. Rank 0 tells the others of its
- * machine that it has saved the run. They wait so many seconds for that, or until a signal comes.
- * If they ended earlier, the launcher would end rank 0 while it saves. */
+ * machine that it has saved the run, and they wait for that. If they ended earlier, the launcher
+ * would end rank 0 while it saves. They do not wait if rank 0 is lost, or does not begin to save
+ * within so many seconds. A rank whose error is its own tells the others first. */
 bool tune_comm_speaks(struct tune_comm *c, bool told);
 int tune_comm_wait_told(struct tune_comm *c, double seconds);
 void tune_comm_wait_saved(struct tune_comm *c, double seconds);

@@ -1,8 +1,9 @@
 /* transport.h - how bytes get from rank to rank. comm.h is made of it: a transport adds nothing up.
  *
- * One thread at a time calls it, except `first`. Each function returns 0, or -1 with an error. No
- * call waits for ever for a rank that has ended. If a call fails because of a rank, it sets *late
- * to that one. The error says what became of it: "has ended", "did not come within 5 s". */
+ * One thread at a time calls it, except `bits` and `leave`. Each function returns 0, or -1 with an
+ * error. No call waits for ever for a rank that has ended. If a call fails because of a rank, it
+ * sets *late to that one. The error says what became of it: "has ended", or "did not come within
+ * 5 s". */
 #ifndef TUNE_COMM_TRANSPORT_H
 #define TUNE_COMM_TRANSPORT_H
 
@@ -38,6 +39,10 @@ struct tune_transport {
     /* Bits that the ranks of this machine share, 0 at first: what they were. `set` is set from now
      * on. Any thread may call it. */
     int (*bits)(void *own, int set);
+
+    /* Tell the other ranks of this machine that this one ends after an error. Any thread may call
+     * it. NULL: they see it only when it has ended. */
+    void (*leave)(void *own);
 
     /* End. failed: after an error; then no rank waits for another, and the others are told. */
     void (*close)(void *own, int failed);

@@ -447,7 +447,7 @@ void tune_program_fail(void)
     if (!follows && failure.tell && failure.tell(failure.log, why.text) < 0) /* printed after the error message,
                                                                   * which it explains */
         put_message("and ", tune_error_message());
-    if (options_of && options_of->comm_wait_saved)
+    if (options_of && options_of->comm && options_of->comm_wait_saved)
         options_of->comm_wait_saved(options_of->comm, options_of->timeout_s);
     exit(kind == TUNE_ERROR_NONE ? 1 : (int)kind);
 }

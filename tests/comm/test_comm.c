@@ -130,6 +130,25 @@ static int try_told(struct tune_comm *c, int rank, void *context)
     return -1;
 }
 
+/* Rank 0 fails and saves; rank 1 has the same error, and waits until it has saved. */
+static int try_saved(struct tune_comm *c, int rank, void *context)
+{
+    atomic_int *saved = context;
+    int status = tune_comm_agree(c, "the options", rank == 0 ? "--lr 1e-4" : "--lr 1e-3");
+    if (rank == 0) {
+        tune_comm_speaks(c, false);
+        usleep(100000);
+        atomic_store(saved, 1);
+    } else {
+        while (tune_comm_wait_told(c, 600) == 0)
+            continue;
+    }
+    tune_comm_wait_saved(c, 600);
+    if (atomic_load(saved) == 0)
+        fail_msg("rank %d ends before rank 0 has saved", rank);
+    return status;
+}
+
 static void differing(void **state)
 {
     (void)state;
@@ -162,6 +181,9 @@ static void differing(void **state)
     crew = run(3, NULL, 60, try_own, NULL);
     assert_int_equal(spoke, 3);
     assert_true(tune_comm_speaks(NULL, false));
+    tune_threads_free(crew.world);
+    atomic_int saved = 0;
+    crew = run(2, NULL, 60, try_saved, &saved);
     tune_threads_free(crew.world);
     for (int own = 0; own < 2; own++) {
         bool context = own;

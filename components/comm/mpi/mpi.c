@@ -227,6 +227,13 @@ static int mpi_look(void *own, int *late)
     return w->missed_s > 0 && now - w->missed_s > GRACE_S ? blame(w, lost, ENDED, late) : 0;
 }
 
+static void mpi_leave(void *own)
+{
+    struct world *w = own;
+    int none = 0;
+    atomic_compare_exchange_strong(&w->board->blamed, &none, 1 + w->rank * FATES + ENDED);
+}
+
 static int mpi_bits(void *own, int set)
 {
     struct world *w = own;
@@ -331,7 +338,7 @@ int tune_mpi_open(struct tune_transport *t)
     }
     *t = (struct tune_transport){
         .name = "mpi", .own = w, .rank = w->rank, .size = w->size, .meet = mpi_meet, .exchange = mpi_exchange, .gather = mpi_gather,
-        .broadcast = mpi_broadcast, .look = mpi_look, .bits = mpi_bits, .close = mpi_close,
+        .broadcast = mpi_broadcast, .look = mpi_look, .bits = mpi_bits, .leave = mpi_leave, .close = mpi_close,
     };
     return 0;
 }
