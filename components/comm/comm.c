@@ -25,11 +25,12 @@
 /* QUEUE: collectives that wait. RECORDS: that are remembered. PIECE: most elements of a share that
  * one round of a reduce_scatter moves; it bounds the memory and changes no result. BEAT: in what
  * part of timeout_s a rank that works alone says that it is alive. */
+enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
+
 /* Bits that the ranks of a machine share. HERE: rank 0 is one of them. PRINTS_OWN: rank 0 has begun
  * to print an error of its own. PRINTS_COMMON: a rank has begun to print an error of all. SAVES: rank
  * 0 has an error, and saves the run. SAVED: it has, and ends now. */
 enum { HERE = 1, PRINTS_OWN = 2, PRINTS_COMMON = 4, SAVES = 8, SAVED = 16 };
-enum { QUEUE = 256, RECORDS = 64, WHAT = 40, HOST = 64, PIECE = 1 << 20, BEAT = 4 };
 
 /* Each rank says this before each collective. */
 struct fingerprint {
