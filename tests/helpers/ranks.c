@@ -89,6 +89,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "ranks: %s\n", tune_error_message());
     else if (status == 0 && rank == 0)
         printf("%d ranks, %llu bytes\n", tune_comm_size(c), (unsigned long long)tune_comm_bytes(c));
+    if (c && status < 0)
+        tune_comm_wait_saved(c, 600); /* if `leave` told nobody, rank 0 would wait for this rank */
     tune_comm_close(c);
     if (argc > 2)
         happen(NULL, "ends");
